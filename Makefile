@@ -1,0 +1,42 @@
+# The two commands that need nothing but Python: `make demo` and `make test`.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+# The demo's own environment is light; testing needs the extra `dev`, benchmarks the extra `bench`.
+
+.PHONY: help demo test check bench clean
+help:                         ## what there is to type
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/ -/'
+
+$(BIN)/build-bench: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/dev: pyproject.toml $(BIN)/build-bench
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+$(VENV)/bench: pyproject.toml $(BIN)/build-bench
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	@touch $@
+
+demo: $(BIN)/build-bench      ## build a small dataset of raw files that it draws itself, and say where it is
+	$(BIN)/build-bench all --demo
+
+test: $(VENV)/dev             ## run the tests
+	$(BIN)/python -m pytest
+
+check: $(VENV)/dev            ## format, lint, types, import contracts, tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	rm -rf build/check && $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --target build/check .
+	cd build/check && MYPYPATH=. ../../$(BIN)/mypy --config-file ../../pyproject.toml --python-executable ../../$(BIN)/python
+	PYTHONPATH=build/check $(BIN)/lint-imports
+	$(BIN)/python -m pytest
+
+bench: $(VENV)/bench          ## measure against the nearest peers, side by side
+	for script in bench/*.py; do $(BIN)/python $$script || exit 1; done
+
+clean:                        ## remove what make made, not what was built with it
+	rm -rf $(VENV) build dist *.egg-info

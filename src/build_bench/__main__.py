@@ -1,0 +1,5 @@
+"""python -m build_bench."""
+
+from build_bench.cli import main
+
+main()
