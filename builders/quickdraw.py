@@ -1,0 +1,121 @@
+"""Quick, Draw!: a drawing seen stroke by stroke (paper A.5).
+
+Which drawings, and which wrong words: docs/decisions/quickdraw-selection.md.
+How strokes become pictures: docs/decisions/quickdraw-renderer.md.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import groupby
+from pathlib import Path
+from typing import ClassVar
+
+from build_bench import png, strokes
+from build_bench.builders import Builder
+from build_bench.draws import Draw
+from build_bench.prompting import normalised
+from build_bench.raw_sources.quickdraw import KINDS, Drawing, QuickDraw, known_words
+from build_bench.records import END, Ask, Draft, DraftState, Plan, Rejection, Source, View
+
+DATASET = "Quick, Draw!"
+LICENSE = "CC-BY-4.0"
+
+SOURCES = ("auto", *KINDS)
+
+
+@dataclass(frozen=True, slots=True)
+class QuickDrawSettings:
+    """The tunables of `quickdraw`."""
+
+    per_class: int = 10
+    """Drawings of each word (paper A.5)."""
+    min_strokes: int = 2
+    """A drawing of one stroke has nothing to add: its first frame is the reference (not in the paper)."""
+    size: int = 256
+    """Side of a frame in pixels (not in the paper)."""
+    line_width: float = 3.0
+    """Pixels (not in the paper)."""
+    source: str = "auto"
+    """`simplified`, `raw`, or `auto`: simplified files where there are any."""
+
+    def __post_init__(self) -> None:
+        if self.per_class < 1:
+            raise ValueError(f"per_class = {self.per_class}, expected at least 1 drawing")
+        if self.min_strokes < 2:
+            raise ValueError(f"min_strokes = {self.min_strokes}, expected at least 2: asking must show something more")
+        if not 0 < self.line_width <= 64:
+            raise ValueError(f"line_width = {self.line_width}, expected more than 0 and up to 64 pixels")
+        if not 2 * self.line_width + 8 <= self.size <= 4096:
+            raise ValueError(f"size = {self.size}, expected up to 4096 pixels, and at least two lines and 8 pixels")
+        if self.source not in SOURCES:
+            raise ValueError(f"source = {self.source!r}, expected one of {', '.join(SOURCES)}")
+
+
+class QuickDrawBuilder(Builder[QuickDraw]):
+    """One sample for each of `per_class` drawings of a word; a frame for each stroke."""
+
+    scenario = "quickdraw"
+    Settings = QuickDrawSettings
+    reader = QuickDraw
+    by_rule: ClassVar[frozenset[str]] = frozenset({"not_recognized", "single_stroke", "too_few_strokes"})
+    settings: QuickDrawSettings
+
+    def open(self, root: Path, scratch: Path) -> QuickDraw:
+        return QuickDraw(root, self.settings.source)
+
+    def plan(self, raw: QuickDraw) -> Iterator[Draft | Rejection]:
+        for word in raw.words:
+            for outcome in raw.choose(word, self.settings.per_class, self.seed, self.settings.min_strokes):
+                yield self._draft(outcome) if isinstance(outcome, Drawing) else outcome
+
+    def _draft(self, drawing: Drawing) -> Draft:
+        key = f"{drawing.word}/{drawing.key_id}"
+        count = len(drawing.strokes)
+        # Raw coordinates go where the simplified ones of the same drawing are: one size of recipe, one scale.
+        shown = strokes.normalise(drawing.strokes) if drawing.kind == "raw" else drawing.strokes
+        first, second, third = Draw(self.seed, self.scenario, key).sample("distractors", wrong_words(drawing.word), 3)
+        return Draft(
+            source=Source(DATASET, key, drawing.url, LICENSE),
+            group=key,
+            question_kind="object",
+            asks=(Ask("add_details"),),
+            answer=drawing.word,
+            distractors=(first, second, third),
+            frames=tuple(f"{step:04d}.png" for step in range(count)),
+            states=tuple(
+                # The last state keeps the option, which ends the episode there: the evaluator never takes it away.
+                DraftState(View(step), ((0, step + 1 if step + 1 < count else END),))
+                for step in range(count)
+            ),
+            reference=View(count - 1),
+            max_turns=count,
+            recipe=json.dumps(
+                {"line_width": self.settings.line_width, "size": self.settings.size, "strokes": shown},
+                separators=(",", ":"),
+                sort_keys=True,
+            ),
+        )
+
+    def render(self, plan: Plan, raw: QuickDraw) -> Iterator[bytes]:
+        """One grey PNG a stroke. The recipe holds the strokes, so no source file is read."""
+        ((_, pictures),) = self.render_many([plan], raw)
+        return iter(pictures)
+
+    def render_many(self, plans: Iterable[Plan], raw: QuickDraw) -> Iterator[tuple[Plan, list[bytes]]]:
+        """Drawings laid out together take a third of the time."""
+        recipes = ((plan, json.loads(plan.recipe)) for plan in plans)
+        for (size, width), group in groupby(recipes, lambda each: (each[1]["size"], each[1]["line_width"])):
+            chosen = list(group)
+            drawn = strokes.frames_many((recipe["strokes"] for _, recipe in chosen), size, width)
+            for (plan, _), pictures in zip(chosen, drawn, strict=True):
+                yield plan, [png.encode_grey(picture) for picture in pictures]
+
+
+@cache
+def wrong_words(word: str) -> tuple[str, ...]:
+    """The pool of wrong answers: all 345 words that read otherwise, whether they lie on disk or not."""
+    return tuple(other for other in known_words() if normalised(other) != normalised(word))

@@ -1,0 +1,280 @@
+"""Quick, Draw! as Google distributes it: one ndjson file a word, one drawing a line.
+
+Which drawings of a word are looked at, and why so: docs/decisions/quickdraw-selection.md.
+"""
+
+from __future__ import annotations
+
+import filecmp
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from itertools import groupby
+from pathlib import Path, PurePosixPath
+from urllib.parse import quote, unquote
+
+import msgspec
+
+from build_bench import draws, manifests
+from build_bench.errors import InputError, Rejected
+from build_bench.raw_sources import Reader, missing
+from build_bench.raw_sources.json_id import BOM
+from build_bench.raw_sources.ndjson_ids import Line, scan
+from build_bench.records import Census, Rejection
+
+KINDS = ("simplified", "raw")
+"""The two forms of every drawing, the preferred one first. Both have the same ids, and as many strokes."""
+
+URL = "https://storage.googleapis.com/quickdraw_dataset/full/{kind}/{word}.ndjson"
+
+KEEP = 1024
+"""Lines of the smallest ranks that one pass keeps for `k` up to 16: enough where one drawing in 60 is usable."""
+
+LARGEST = 1e9
+"""A coordinate beyond it is no drawing's (raw ones reach about 2,000 px)."""
+
+_NAME = re.compile(r"(?:full[_/](simplified|raw)[_/])?(.+)\.ndjson", re.IGNORECASE)
+_WORD = re.compile(r"[A-Za-z][A-Za-z -]+")
+
+Stroke = tuple[tuple[float, ...], tuple[float, ...]]
+"""The xs and the ys of one stroke, in pixels: ints 0..255 in simplified files, any numbers in raw ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """One line that can be used."""
+
+    word: str
+    key_id: str
+    strokes: tuple[Stroke, ...]
+    kind: str
+    """`simplified` or `raw`."""
+    countrycode: str
+    path: str
+    """The file, relative to the source's folder."""
+    line: int
+    """From 1."""
+
+    @property
+    def url(self) -> str:
+        return URL.format(kind=self.kind, word=quote(self.word))
+
+
+class _Row(msgspec.Struct):
+    word: str
+    recognized: bool
+    key_id: str | int
+    drawing: list[list[list[int | float]]]
+    countrycode: str = ""
+
+
+_DECODER = msgspec.json.Decoder(_Row)
+
+
+@cache
+def known_words() -> tuple[str, ...]:
+    """The 345 words, sorted."""
+    return tuple(manifests.text("annotations/quickdraw_words.txt").splitlines())
+
+
+class QuickDraw(Reader):
+    """The files of each word. `source` is `auto` (simplified where there is one), `simplified` or `raw`."""
+
+    def __init__(self, root: Path, source: str = "auto") -> None:
+        super().__init__(root)
+        kinds = KINDS if source == "auto" else (source,)
+        found, self._unnamed = _find(root)
+        self._files: dict[str, tuple[str, Path]] = {}
+        for word in sorted(found):
+            for kind in kinds:
+                if kind in found[word] and word not in self._files:
+                    self._files[word] = (kind, _one_of(found[word][kind], word, kind, root))
+        if not self._files:
+            raise missing(root)
+        self._counts: dict[str, tuple[int, int]] = {}
+        self._short: dict[str, str] = {}
+
+    @property
+    def words(self) -> Sequence[str]:
+        """The words that have a file, sorted."""
+        return tuple(self._files)
+
+    @property
+    def files(self) -> Sequence[Path]:
+        return sorted(path for _, path in self._files.values())
+
+    @property
+    def census(self) -> Census:
+        candidates = sum(count for count, _ in self._counts.values())
+        return Census(candidates, sum(lines for _, lines in self._counts.values()) - candidates)
+
+    @property
+    def gaps(self) -> Sequence[str]:
+        absent = [word for word in known_words() if word not in self._files]
+        listed = [f"{len(absent)} of {len(known_words())} words are absent: {', '.join(absent)}"] if absent else []
+        return [*listed, *(self._short[word] for word in sorted(self._short)), *self._unnamed]
+
+    def choose(self, word: str, k: int, seed: int, min_strokes: int = 2) -> Iterator[Drawing | Rejection]:
+        """Up to `k` usable drawings of a word, recognised and of at least `min_strokes`, and what was met on the way.
+
+        They are those with the smallest `draws.ranks` of their ids: a property of the set of drawings, whatever the
+        order or the kind of the file, and nested in `k`. Lines without an id come first. Raises `InputError` if the
+        file can't be read.
+        """
+        kind, path = self._files[word]
+        name = path.relative_to(self.root).as_posix()
+        ranks = partial(draws.ranks, seed=seed, scenario="quickdraw", group=word, purpose="drawings")
+        keep, complete = max(KEEP, 64 * k), False
+        outcomes: list[Drawing | Rejection] = []
+        usable = 0
+        while usable < k and not complete:
+            try:
+                found = scan(path, ranks, keep)
+                outcomes = [
+                    Rejection(f"{word}/line-{number}", "plan", "broken_line", f"{name}, line {number}: {why}")
+                    for number, why in found.broken
+                ]
+                usable = 0
+                for outcome in self._outcomes(word, kind, name, found.smallest, min_strokes):
+                    if usable == k:
+                        break
+                    outcomes.append(outcome)
+                    usable += isinstance(outcome, Drawing)
+            except OSError as error:
+                raise InputError(f"quickdraw: {name} can't be read: {error.strerror}", "download it again") from error
+            self._counts[word] = (len(outcomes), found.lines)
+            keep, complete = 16 * keep, found.complete
+        self._short.pop(word, None)
+        if usable < k:
+            self._short[word] = f"{word}: {usable} of {k} drawings, {name} has no more that can be used"
+        yield from outcomes
+
+    def _outcomes(
+        self, word: str, kind: str, name: str, lines: Sequence[Line], min_strokes: int
+    ) -> Iterator[Drawing | Rejection]:
+        """One drawing or rejection for each id, in the order of `lines`, after the rejections of its broken lines."""
+        with (self.root / name).open("rb") as file:
+            for key_id, group in groupby(lines, key=lambda line: line.id):
+                same = list(group)
+                drawings: list[tuple[Drawing, _Row]] = []
+                for line in same:
+                    file.seek(line.start)
+                    try:
+                        row = _decode(file.read(line.size), key_id)
+                        strokes = _strokes(row)
+                    except Rejected as why:
+                        key = f"{word}/{key_id}" + (f"-line-{line.number}" if len(same) > 1 else "")
+                        yield Rejection(key, "plan", why.reason, f"{name}, line {line.number}: {why.detail}")
+                    else:
+                        at = (name, line.number)
+                        drawings.append((Drawing(word, str(key_id), strokes, kind, row.countrycode, *at), row))
+                if drawings:
+                    try:
+                        yield _usable(drawings, min_strokes)
+                    except Rejected as why:
+                        numbers = ", ".join(str(drawing.line) for drawing, _ in drawings)
+                        detail = f"{name}, line{'s' if len(drawings) > 1 else ''} {numbers}: {why.detail}"
+                        yield Rejection(f"{word}/{key_id}", "plan", why.reason, detail)
+
+
+def _decode(line: bytes, key_id: int) -> _Row:
+    """Raises `Rejected`: the line is no JSON, has a value of another type, or another id than its head says."""
+    try:
+        row = _DECODER.decode(line.removeprefix(BOM))
+    except msgspec.ValidationError as error:
+        raise Rejected("wrong_type", str(error)) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        glued = " (two records without a line feed between them)" if b"}{" in line else ""
+        raise Rejected("broken_line", f"{error}{glued}") from error
+    if not str(row.key_id).isdecimal() or int(row.key_id) != key_id:
+        raise Rejected("broken_line", f"has two key_ids, {key_id} and {row.key_id}")
+    return row
+
+
+def _strokes(row: _Row) -> tuple[Stroke, ...]:
+    """The strokes without times. Raises `Rejected` if they can't be drawn."""
+    if not row.drawing:
+        raise Rejected("bad_strokes", "the drawing has no strokes")
+    for number, stroke in enumerate(row.drawing, 1):
+        if len(stroke) < 2:
+            raise Rejected("bad_strokes", f"stroke {number} has {len(stroke)} lists, expected xs and ys")
+        if len(stroke[0]) != len(stroke[1]) or not stroke[0]:
+            raise Rejected("bad_strokes", f"stroke {number} has {len(stroke[0])} xs and {len(stroke[1])} ys")
+        if not all(-LARGEST <= value <= LARGEST for values in stroke[:2] for value in values):
+            raise Rejected("bad_strokes", f"stroke {number} has a coordinate beyond {LARGEST:,.0f}")
+    return tuple((tuple(stroke[0]), tuple(stroke[1])) for stroke in row.drawing)
+
+
+def _usable(drawings: Sequence[tuple[Drawing, _Row]], min_strokes: int) -> Drawing:
+    """The one drawing of an id. Raises `Rejected` if lines differ, or the paper's rules leave it out (section A.5)."""
+    drawing, row = drawings[0]
+    if any(
+        (other.word, other.recognized, other.drawing) != (row.word, row.recognized, row.drawing)
+        for _, other in drawings
+    ):
+        raise Rejected("duplicate_key_id", f"key_id {drawing.key_id} stands for different drawings")
+    if _fold(row.word) != _fold(drawing.word):
+        raise Rejected("wrong_word", f"the word is {row.word!r}, the file is of {drawing.word!r}")
+    if not row.recognized:
+        raise Rejected("not_recognized", "recognized is false")
+    count = len(drawing.strokes)
+    if count < min_strokes:
+        reason = "single_stroke" if count == 1 else "too_few_strokes"
+        raise Rejected(reason, f"{count} of at least {min_strokes} strokes")
+    return drawing
+
+
+def _fold(word: str) -> str:
+    """What spellings of a word in file names have in common."""
+    return " ".join(re.split(r"[\s_+]+", word.strip())).casefold()
+
+
+def _find(root: Path) -> tuple[dict[str, dict[str, list[Path]]], list[str]]:
+    """word -> kind -> its files, sorted; and, in words, the ndjson files that are none of them."""
+    spelling = {_fold(word): word for word in known_words()}
+    found: dict[str, dict[str, list[Path]]] = {}
+    unnamed = []
+    for path in _walk(root):
+        relative = path.relative_to(root)
+        name = _NAME.fullmatch(unquote(path.name))
+        if name is None or path.name.startswith("."):
+            continue
+        folders = [part.casefold() for part in reversed(relative.parts[:-1])]
+        kind = name[1].casefold() if name[1] else next((folder for folder in folders if folder in KINDS), "")
+        word = _fold(name[2])
+        if not kind or not _WORD.fullmatch(word):
+            why = "is in no folder simplified or raw" if not kind else "is not named as a word"
+            unnamed.append(f"{PurePosixPath(*relative.parts)} {why}: it was not read")
+            continue
+        word = spelling.setdefault(word, " ".join(re.split(r"[\s_+]+", name[2].strip())))
+        found.setdefault(word, {}).setdefault(kind, []).append(path)
+    return found, unnamed
+
+
+def _walk(root: Path) -> list[Path]:
+    """All files below `root`, sorted by their names' code points. Links to folders are followed, circles left."""
+    paths: list[Path] = []
+    seen: set[str] = set()
+    for folder, folders, names in os.walk(root, followlinks=True):
+        real = os.path.realpath(folder)
+        if real in seen:
+            folders.clear()
+            continue
+        seen.add(real)
+        folders.sort()
+        paths.extend(Path(folder, name) for name in names)
+    return sorted(paths, key=lambda path: path.relative_to(root).parts)
+
+
+def _one_of(paths: Sequence[Path], word: str, kind: str, root: Path) -> Path:
+    """The first, if all hold the same bytes. Raises `InputError`: which one is right can't be guessed."""
+    for other in paths[1:]:
+        if not filecmp.cmp(paths[0], other, shallow=False):
+            names = [path.relative_to(root).as_posix() for path in (paths[0], other)]
+            raise InputError(
+                f"quickdraw: {names[0]} and {names[1]} are both the {kind} file of {word!r}, and differ",
+                "remove the one that is wrong (one may be a download that broke off)",
+            )
+    return paths[0]
