@@ -1,0 +1,99 @@
+"""The configuration: one TOML table per scenario, `--set scenario.key=value` on top, defaults in the builders.
+
+seed = 0
+[coco]
+negatives = "supercategory"
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from build_bench import builders
+from build_bench.errors import UsageError, unknown
+
+_ABSOLUTE = re.compile(r"(?:(?<=:)|^)(?:[A-Za-z]:)?[/\\\\].*[/\\\\]")
+"""An absolute path but for its last part, also after a prefix as in local-dir:/models/clip."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Config:
+    """What a build is a function of, beside the source bytes."""
+
+    seed: int
+    settings: Mapping[str, Any]
+    """Per scenario, its builder's `Settings`."""
+
+    def builder(self, scenario: str) -> builders.Builder[Any]:
+        """The builder of a scenario with its settings."""
+        return builders.load(scenario)(self.settings[scenario], self.seed)
+
+    def public(self, scenario: str) -> dict[str, Any]:
+        """The settings as the manifest shows them: of a path only the last part, it names a place on one machine."""
+        values = dataclasses.asdict(self.settings[scenario])
+        return {key: _ABSOLUTE.sub("", value) if isinstance(value, str) else value for key, value in values.items()}
+
+
+def read(
+    scenarios: Sequence[str], file: Path | None = None, changes: Sequence[str] = (), seed: int | None = None
+) -> Config:
+    """Defaults, then the file, then `changes` (`scenario.key=value`), then `seed`. Raises `UsageError`."""
+    data = _read_file(file) if file else {}
+    for change in changes:
+        name, equals, value = change.partition("=")
+        scenario, dot, key = name.partition(".")
+        if not (equals and dot):
+            raise UsageError(f"--set {change}: expected SCENARIO.KEY=VALUE, as in coco.negatives=supercategory")
+        data.setdefault(scenario, {})[key] = value
+    for name in data:
+        if name != "seed" and name not in builders.SCENARIOS:
+            raise unknown("scenario", name, builders.SCENARIOS)
+    chosen = data.get("seed", 0) if seed is None else seed
+    if not isinstance(chosen, int):
+        raise UsageError(f"seed = {chosen!r}: expected a whole number")
+    return Config(chosen, {scenario: _settings(scenario, data.get(scenario, {})) for scenario in scenarios})
+
+
+def _read_file(file: Path) -> dict[str, Any]:
+    try:
+        data = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"--config {file}: {error}") from error
+    for name, table in data.items():
+        if name != "seed" and not isinstance(table, dict):
+            raise UsageError(f"--config {file}: {name} = {table!r}: expected `seed` or a table per scenario")
+    return data
+
+
+def _settings(scenario: str, values: Mapping[str, Any]) -> Any:
+    kind = builders.load(scenario).Settings
+    known = builders.defaults(scenario)
+    converted = {}
+    for key, value in values.items():
+        if key not in known:
+            raise unknown(f"setting in {scenario}", key, known)
+        converted[key] = _convert(f"{scenario}.{key}", value, type(known[key]))
+    try:
+        return kind(**converted)
+    except ValueError as error:
+        raise UsageError(f"{scenario}: {error}") from error
+
+
+def _convert(name: str, value: Any, kind: type) -> Any:
+    """`value` as `kind`: from the command line everything comes as text."""
+    if isinstance(value, str) and kind is bool:
+        value = {"true": True, "false": False}.get(value.lower(), value)
+    elif isinstance(value, str) and kind in (int, float):
+        with contextlib.suppress(ValueError):
+            value = kind(value)
+    elif isinstance(value, int) and kind is float and not isinstance(value, bool):
+        value = float(value)
+    if type(value) is not kind:
+        raise UsageError(f"{name} = {value!r}: expected {kind.__name__}")
+    return value

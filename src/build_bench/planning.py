@@ -1,0 +1,140 @@
+"""Stage `plan`: raw -> plans/. What is asked, how, answered by what; no picture is decoded."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from build_bench import prompting, schema, store
+from build_bench.config import Config
+from build_bench.errors import BuildBenchError, InputError
+from build_bench.executors import Progress
+from build_bench.raw_sources import Reader
+from build_bench.records import Draft, Plan, Rejection
+from build_bench.store import Work
+
+ROW_GROUP = 1024
+"""Plans per row group: what a renderer reads at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanStamp:
+    """What a scenario's plan was made of, and what was met on the way."""
+
+    made_of: str
+    """Digest of `inputs`: equal means that planning again would give the same."""
+    candidates: int
+    planned: int
+    passed_over: int
+    gaps: tuple[str, ...]
+    facts: dict[str, Any]
+    sources: list[dict[str, Any]]
+
+
+def inputs(work: Work, config: Config, scenario: str, raw: Reader) -> str:
+    """Digest of everything that a plan is a function of. Reads no source: names, sizes and times stand for them."""
+    return store.digest_of(
+        {
+            "seed": config.seed,
+            "settings": asdict(config.settings[scenario]),
+            "code": code_digest(),
+            "root": str(work.raw.resolve()),
+            "files": [store.fingerprint(path, raw.root) for path in raw.files],
+            "below": raw.below,
+            "beside": config.builder(scenario).beside(),
+        }
+    )
+
+
+@cache
+def code_digest() -> str:
+    """Digest of this program's own files: planning is cheap, so any other version plans again."""
+    state = hashlib.sha256()
+    root = resources.files("build_bench")
+    folders = [root, *(resources.files(f"build_bench.{part}") for part in ("builders", "raw_sources", "manifests"))]
+    for folder in folders:
+        for path in sorted(Path(str(folder)).rglob("*")):
+            if path.suffix in {".py", ".toml", ".csv", ".txt"}:
+                state.update(path.name.encode() + b"\0" + path.read_bytes())
+    return state.hexdigest()
+
+
+def plan(work: Work, config: Config, scenario: str) -> PlanStamp:
+    """Plan one scenario, unless its plan is fresh. Raises `InputError` if the source is absent."""
+    builder = config.builder(scenario)
+    raw = builder.open(work.raw / scenario, work.scratch(scenario))
+    made_of = inputs(work, config, scenario, raw)
+    known = read_stamp(work, scenario)
+    if known and known.made_of == made_of:
+        return known
+
+    pool = prompting.load_pool(scenario)
+    rejections: list[Rejection] = []
+    tables: list[pa.Table] = []
+    batch: list[Plan] = []
+    with Progress(f"plan {scenario}", 0, "candidates") as progress:
+        for outcome in builder.plan(raw):
+            progress.add(1)
+            if isinstance(outcome, Draft):
+                batch.append(prompting.word(outcome, pool, scenario, config.seed))
+            else:
+                rejections.append(outcome)
+            if len(batch) == ROW_GROUP:
+                tables.append(schema.plans_table(batch))
+                batch = []
+    tables.append(schema.plans_table(batch))
+    table = pa.concat_tables(tables).sort_by("id")
+    store.write_rejections(work.rejected(scenario), rejections)
+    _check(scenario, table, len(rejections), raw)
+    checksums = store.Checksums(work)
+    stamp = PlanStamp(
+        made_of=made_of,
+        candidates=raw.census.candidates,
+        planned=len(table),
+        passed_over=raw.census.passed_over,
+        gaps=tuple(raw.gaps),
+        facts=builder.facts(),
+        sources=[checksums.source(path, raw.root) for path in raw.files],
+    )
+    checksums.save()
+    store.write_table(work.plans(scenario), table, asdict(stamp), ROW_GROUP)
+    return stamp
+
+
+def _check(scenario: str, table: pa.Table, rejected: int, raw: Reader) -> None:
+    """Every candidate is planned or rejected, and no two samples share an id."""
+    if raw.census.candidates != len(table) + rejected:
+        raise BuildBenchError(
+            f"{scenario}: {raw.census.candidates} candidates, but {len(table)} planned and {rejected} rejected",
+            "this is a mistake in the builder: each candidate has exactly one outcome",
+        )
+    for first, second in _doubles(table):
+        raise InputError(f"{scenario}: {first} and {second} would have the same id", "one of the two must be renamed")
+    if len(table) == 0:
+        raise InputError(
+            f"{scenario}: none of {raw.census.candidates} candidates in {raw.root} can be used",
+            f"the reasons are in rejected/{scenario}.jsonl",
+        )
+
+
+def _doubles(table: pa.Table) -> Iterator[tuple[str, str]]:
+    ids = table["id"].to_pylist()
+    for row in range(1, len(ids)):
+        if ids[row] == ids[row - 1]:
+            yield table["source"][row - 1].as_py()["key"], table["source"][row].as_py()["key"]
+
+
+def read_stamp(work: Work, scenario: str) -> PlanStamp | None:
+    """What the plan on disk was made of; None if there is none, or one that another version wrote."""
+    stamp = store.stamp_of(work.plans(scenario))
+    try:
+        return PlanStamp(**{**stamp, "gaps": tuple(stamp["gaps"])}) if stamp else None
+    except TypeError:
+        return None

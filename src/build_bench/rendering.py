@@ -1,0 +1,191 @@
+"""Stage `render`: plans/ -> frames/, shard by shard.
+
+Shards are runs of plans in id order. Where one ends depends on the plans near it alone (content-defined, as in rsync),
+so a sample more or less changes one shard, not all that follow. A shard carries the digest of all that its frames are
+a function of: whatever its number, it is rendered once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from build_bench import builders, executors, schema, store
+from build_bench.builders import Builder
+from build_bench.config import Config
+from build_bench.errors import Rejected
+from build_bench.planning import ROW_GROUP
+from build_bench.records import Plan, Rejection
+from build_bench.store import Work
+
+BATCH_BYTES = 32 << 20
+"""Frames held in memory before they are written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """Plans [first, first + count) in id order, and the digest of what their frames are a function of."""
+
+    first: int
+    count: int
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShardStamp:
+    """What a shard on disk was made of and what came of it."""
+
+    key: str
+    samples: int
+    frames: int
+    rejected: tuple[Rejection, ...]
+
+
+def planned(work: Work, scenario: str, first: int, count: int) -> pa.Table:
+    """Rows [first, first + count) of a scenario's plans, in id order; only the row groups that hold them are read."""
+    with pq.ParquetFile(work.plans(scenario)) as file:
+        groups = range(first // ROW_GROUP, -(-(first + count) // ROW_GROUP))
+        return file.read_row_groups(list(groups)).slice(first % ROW_GROUP, count)
+
+
+def plans_of(work: Work, scenario: str, first: int, count: int) -> Iterator[Plan]:
+    """The planned samples [first, first + count)."""
+    return map(schema.plan_of, planned(work, scenario, first, count).to_pylist())
+
+
+def all_plans(work: Work, scenario: str) -> Iterator[Plan]:
+    """Every planned sample, a row group in memory at a time."""
+    total = pq.read_metadata(work.plans(scenario)).num_rows
+    for at in range(0, total, ROW_GROUP):
+        yield from plans_of(work, scenario, at, min(ROW_GROUP, total - at))
+
+
+def shards(work: Work, config: Config, scenario: str) -> list[Shard]:
+    """How a scenario's plans are cut. A group of samples (two questions on one video) is never cut apart."""
+    builder = config.builder(scenario)
+    raw = builder.open(work.raw / scenario, work.scratch(scenario))
+    found: list[Shard] = []
+    parts: list[str] = []
+    first, group = 0, ""
+    shortest, longest = builder.shard // 3, builder.shard * 8 // 3
+    for row, plan in enumerate(all_plans(work, scenario)):
+        boundary = _hash(plan.group) % (builder.shard - shortest) == 0
+        full = len(parts) >= longest or (len(parts) >= shortest and boundary)
+        if parts and plan.group != group and full:
+            found.append(Shard(first, len(parts), store.digest_of([builder.render_version, parts])))
+            first, parts = row, []
+        parts.append(store.digest_of([plan.id, plan.frames, plan.recipe, builder.stamp(plan, raw)]))
+        group = plan.group
+    if parts:
+        found.append(Shard(first, len(parts), store.digest_of([builder.render_version, parts])))
+    return found
+
+
+def _hash(group: str) -> int:
+    return int.from_bytes(blake2b(group.encode(), digest_size=8).digest(), "big")
+
+
+def read_stamp(path: Path) -> ShardStamp | None:
+    """What a shard on disk was made of; None if there is none, or one that another version wrote."""
+    stamp = store.stamp_of(path)
+    try:
+        return msgspec.convert(stamp, ShardStamp) if stamp else None
+    except msgspec.ValidationError:
+        return None
+
+
+def shard_paths(work: Work, scenario: str) -> list[Path]:
+    """The shards on disk, in order."""
+    return sorted(work.frames(scenario).glob("shard-*.parquet"))
+
+
+def render(work: Work, config: Config, scenario: str, workers: int) -> list[ShardStamp]:
+    """Render what is missing or stale, drop what no plan asks for, and list the rejected."""
+    wanted = shards(work, config, scenario)
+    _renumber(work, scenario, wanted)
+    missing = [
+        (work, config, scenario, number, shard)
+        for number, shard in enumerate(wanted)
+        if not work.shard(scenario, number).exists()
+    ]
+    _open.cache_clear()
+    builder, raw = _open(work, scenario, config.settings[scenario], config.seed)
+    if missing:
+        builder.prepare(raw, all_plans(work, scenario))
+    with executors.Progress(f"render {scenario}", sum(task[-1].count for task in missing), "samples") as progress:
+        for done in executors.run(_render_shard, missing, workers):
+            progress.add(done)
+    builder.finish(raw)
+    stamps = [stamp for path in shard_paths(work, scenario) if (stamp := read_stamp(path))]
+    known = [rejection for rejection in store.read_rejections(work.rejected(scenario)) if rejection.stage == "plan"]
+    new = [rejection for stamp in stamps for rejection in stamp.rejected]
+    store.write_rejections(work.rejected(scenario), known + new)
+    return stamps
+
+
+def is_fresh(work: Work, config: Config, scenario: str) -> bool:
+    """Whether the shards on disk are exactly those that the plans ask for."""
+    wanted = [shard.key for shard in shards(work, config, scenario)]
+    stamps = [read_stamp(path) for path in shard_paths(work, scenario)]
+    return wanted == [stamp.key if stamp else "" for stamp in stamps]
+
+
+def _renumber(work: Work, scenario: str, wanted: list[Shard]) -> None:
+    """Give every shard that is wanted still its new number, and remove the others. In two steps, as numbers may swap;
+    a run killed between them loses shards, not correctness: they are rendered again."""
+    numbers = {shard.key: number for number, shard in enumerate(wanted)}
+    moves = {}
+    for path in shard_paths(work, scenario):
+        stamp = read_stamp(path)
+        number = numbers.pop(stamp.key, None) if stamp else None
+        if number is None:
+            path.unlink()
+        elif path != work.shard(scenario, number):
+            moves[path.rename(path.with_suffix(".moving.partial"))] = work.shard(scenario, number)
+    for moved, path in moves.items():
+        moved.rename(path)
+
+
+@lru_cache(maxsize=1)
+def _open(work: Work, scenario: str, settings: Any, seed: int) -> tuple[Builder[Any], Any]:
+    """Builder and source: opened once per process, as a zip of 40,000 pictures takes a while to list."""
+    builder = builders.load(scenario)(settings, seed)
+    return builder, builder.open(work.raw / scenario, work.scratch(scenario))
+
+
+def _render_shard(task: tuple[Work, Config, str, int, Shard]) -> int:
+    """Render one shard; returns its number of plans. A sample whose frames can't be made is rejected."""
+    work, config, scenario, number, shard = task
+    builder, raw = _open(work, scenario, config.settings[scenario], config.seed)
+    rejected: list[Rejection] = []
+    samples = frames = 0
+    with (
+        store.atomic(work.shard(scenario, number)) as temporary,
+        pq.ParquetWriter(
+            temporary, schema.RENDERED, compression="none", use_dictionary=False, write_statistics=False
+        ) as writer,
+    ):
+        batch: list[dict[str, Any]] = []
+        size = 0
+        for plan, images in builder.render_many(plans_of(work, scenario, shard.first, shard.count), raw):
+            if isinstance(images, Rejected):
+                rejected.append(Rejection(plan.source.key, "render", images.reason, images.detail))
+                continue
+            named = zip(images, plan.frames, strict=True)
+            batch.append({"id": plan.id, "frames": [{"bytes": image, "path": name} for image, name in named]})
+            size += sum(map(len, images))
+            samples, frames = samples + 1, frames + len(images)
+            if size >= BATCH_BYTES:
+                writer.write_table(pa.Table.from_pylist(batch, schema.RENDERED))
+                batch, size = [], 0
+        writer.write_table(pa.Table.from_pylist(batch, schema.RENDERED))
+        writer.add_key_value_metadata(store.metadata(asdict(ShardStamp(shard.key, samples, frames, tuple(rejected)))))
+    return shard.count

@@ -1,0 +1,193 @@
+"""The work folder: where things lie, and how they get there whole.
+
+Every file is written under a temporary name, flushed and renamed, so a killed run leaves nothing half-written. What a
+stage made carries, inside it, the digest of everything it was made of (`stamped`): staleness is a comparison.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import filelock
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from build_bench.errors import BuildBenchError, InputError
+from build_bench.records import Rejection
+
+_STAMP = b"build_bench"
+_TEMPORARY = ".partial"
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The folder of contract section 3."""
+
+    root: Path
+    raw: Path
+
+    def plans(self, scenario: str) -> Path:
+        """One row per sample, no pixels."""
+        return self.root / "plans" / f"{scenario}.parquet"
+
+    def frames(self, scenario: str) -> Path:
+        """The folder of a scenario's shards."""
+        return self.root / "frames" / scenario
+
+    def shard(self, scenario: str, number: int) -> Path:
+        """One shard of rendered frames."""
+        return self.frames(scenario) / f"shard-{number:05d}.parquet"
+
+    def rejected(self, scenario: str) -> Path:
+        """Every candidate not used, a line each."""
+        return self.root / "rejected" / f"{scenario}.jsonl"
+
+    @property
+    def dataset(self) -> Path:
+        """The repository tree."""
+        return self.root / "dataset"
+
+    @property
+    def own(self) -> Path:
+        """What only this program needs: the lock, checksums already computed, what was assembled of what."""
+        return self.root / ".build-bench"
+
+    def scratch(self, scenario: str) -> Path:
+        """Where a scenario's reader keeps what is costly to find out again."""
+        return self.own / scenario
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other runs out of this folder, and clear away what killed ones left."""
+        self.own.mkdir(parents=True, exist_ok=True)
+        try:
+            with filelock.FileLock(self.own / "lock", timeout=0):
+                self._clear()
+                yield
+        except filelock.Timeout:
+            raise BuildBenchError(
+                f"another build-bench is working in {self.root}", "wait for it, or choose another folder with --work"
+            ) from None
+
+    def _clear(self) -> None:
+        for folder in (
+            self.own,
+            self.dataset,
+            *(self.root / name for name in ("plans", "frames", "rejected", "reports")),
+        ):
+            for left in folder.rglob(f"*{_TEMPORARY}"):
+                if left.is_dir():
+                    shutil.rmtree(left)
+                else:
+                    left.unlink(missing_ok=True)
+
+
+@contextmanager
+def atomic(path: Path) -> Iterator[Path]:
+    """A temporary name beside `path`; renamed to it when the block ends well, removed when it doesn't."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f"{path.name}.{os.getpid()}{_TEMPORARY}")
+    try:
+        yield temporary
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write `data` whole or not at all."""
+    with atomic(path) as temporary:
+        temporary.write_bytes(data)
+
+
+def to_json(value: Any) -> bytes:
+    """Readable JSON with sorted keys: the same value gives the same bytes."""
+    return msgspec.json.format(msgspec.json.encode(value, order="sorted"), indent=2) + b"\n"
+
+
+def digest_of(value: Any) -> str:
+    """sha256 of a JSON-able value, 64 hex digits."""
+    return hashlib.sha256(msgspec.json.encode(value, order="sorted")).hexdigest()
+
+
+def write_table(path: Path, table: pa.Table, stamp: Any, row_group: int) -> None:
+    """Write a table with its stamp inside."""
+    with atomic(path) as temporary:
+        stamped = table.replace_schema_metadata(metadata(stamp))
+        pq.write_table(stamped, temporary, row_group_size=row_group, compression="zstd")
+
+
+def metadata(stamp: Any) -> dict[bytes, bytes]:
+    """A stamp as parquet keeps it."""
+    return {_STAMP: msgspec.json.encode(stamp, order="sorted")}
+
+
+def stamp_of(path: Path) -> Any:
+    """The stamp that `path` was written with; None if there is no such file. Raises `InputError` if it is broken."""
+    try:
+        return msgspec.json.decode(pq.read_metadata(path).metadata[_STAMP])
+    except FileNotFoundError:
+        return None
+    except (pa.ArrowInvalid, KeyError, TypeError, msgspec.DecodeError) as error:
+        raise InputError(f"{path} is broken: {error}", "delete it and run again") from error
+
+
+def write_rejections(path: Path, rejections: list[Rejection]) -> None:
+    """One line per candidate that is not used, sorted."""
+    lines = sorted(msgspec.json.encode(rejection) for rejection in rejections)
+    write_bytes(path, b"".join(line + b"\n" for line in lines))
+
+
+def read_rejections(path: Path) -> list[Rejection]:
+    """What `write_rejections` wrote; nothing if there is no such file."""
+    if not path.exists():
+        return []
+    return [msgspec.json.decode(line, type=Rejection) for line in path.read_bytes().splitlines()]
+
+
+def sha256(path: Path) -> str:
+    """A file's checksum, 64 hex digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def fingerprint(path: Path, root: Path) -> list[Any]:
+    """What changes when a source changes, without reading it: name, size and time; for a folder, its names."""
+    name = path.relative_to(root).as_posix()
+    if path.is_dir():
+        return [name, digest_of(sorted(entry.name for entry in os.scandir(path)))]
+    status = path.stat()
+    return [name, status.st_size, status.st_mtime_ns]
+
+
+class Checksums:
+    """sha256 of source files, computed once per (name, size, time): sources are large and rarely change."""
+
+    def __init__(self, work: Work) -> None:
+        self._path = work.own / "checksums.json"
+        self._known: dict[str, str] = msgspec.json.decode(self._path.read_bytes()) if self._path.exists() else {}
+
+    def source(self, path: Path, root: Path) -> dict[str, Any]:
+        """What the manifest says of a source file: its name below `root`, size and sha256. A folder: its file names."""
+        name = path.relative_to(root).as_posix()
+        if path.is_dir():
+            names = sorted(entry.name for entry in os.scandir(path))
+            return {"path": f"{name}/", "files": len(names), "sha256_of_names": digest_of(names)}
+        key = digest_of([str(root.resolve()), *fingerprint(path, root)])
+        if key not in self._known:
+            self._known[key] = sha256(path)
+        return {"path": name, "bytes": path.stat().st_size, "sha256": self._known[key]}
+
+    def save(self) -> None:
+        """Keep what was computed."""
+        write_bytes(self._path, to_json(self._known))

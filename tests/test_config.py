@@ -1,0 +1,67 @@
+"""Settings come from one place, and a wrong one is answered with the right one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from build_bench import config
+from build_bench.errors import UsageError
+
+
+def test_the_command_line_wins_over_the_file_and_the_file_over_the_defaults(tmp_path: Path) -> None:
+    file = tmp_path / "bench.toml"
+    file.write_text("seed = 3\n[quickdraw]\nper_class = 5\nsize = 128\n")
+    assert config.read(["quickdraw"]).settings["quickdraw"].per_class == 10
+    read = config.read(["quickdraw"], file, ["quickdraw.size=64"])
+    assert (read.seed, read.settings["quickdraw"].per_class, read.settings["quickdraw"].size) == (3, 5, 64)
+    assert config.read(["quickdraw"], file, [], 7).seed == 7
+
+
+@pytest.mark.parametrize(
+    ("change", "message", "hint"),
+    [
+        ("quickdraw.per_clas=5", "no setting in quickdraw 'per_clas'", "per_class"),
+        ("quikdraw.per_class=5", "no scenario 'quikdraw'", "quickdraw"),
+        ("quickdraw.per_class=five", "expected int", ""),
+        ("quickdraw.per_class", "expected SCENARIO.KEY=VALUE", ""),
+        ("per_class=5", "expected SCENARIO.KEY=VALUE", ""),
+    ],
+)
+def test_a_wrong_setting_is_refused_by_name(change: str, message: str, hint: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        config.read(["quickdraw"], None, [change])
+    assert message in refused.value.message
+    assert hint in refused.value.hint
+
+
+@pytest.mark.parametrize(
+    "text", ["seed = 'one'", "quickdraw = 5", "[quickdraw]\nper_class = true", "not toml", "sead = 1"]
+)
+def test_a_wrong_file_is_refused(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "bench.toml"
+    file.write_text(text)
+    with pytest.raises(UsageError):
+        config.read(["quickdraw"], file)
+
+
+def test_a_file_may_configure_scenarios_that_are_not_built(tmp_path: Path) -> None:
+    file = tmp_path / "bench.toml"
+    file.write_text("[coco]\nnegatives = 'supercategory'\n")
+    assert list(config.read(["quickdraw"], file).settings) == ["quickdraw"]
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("/data/mine/table.csv", "table.csv"),
+        ("local-dir:/models/clip", "local-dir:clip"),
+        ("C:\\mine\\table.csv", "table.csv"),
+        ("supercategory", "supercategory"),
+        ("annotations/instances.json", "annotations/instances.json"),
+    ],
+)
+def test_the_manifest_shows_no_place_of_this_machine(value: str, shown: str) -> None:
+    read = config.read(["coco"], None, [f"coco.clip_model={value}"])
+    assert read.public("coco")["clip_model"] == shown
