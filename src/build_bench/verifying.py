@@ -1,0 +1,105 @@
+"""`verify`: does a dataset tree hold what its manifest says, and can every sample of it be played?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from build_bench import schema, soundness, store
+from build_bench.errors import InputError, Rejected
+from build_bench.executors import Progress
+from build_bench.imaging import decode
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that is not as it should be."""
+
+    path: str
+    problem: str
+
+
+def verify(folder: Path) -> tuple[int, list[Problem]]:
+    """Check a tree: returns the number of files listed and all problems. Raises `InputError` if it has no manifest."""
+    try:
+        manifest = msgspec.json.decode((folder / "manifest.json").read_bytes())
+        listed: dict[str, Any] = manifest["files"]
+    except FileNotFoundError as error:
+        raise InputError(
+            f"{folder} has no manifest.json", "name the folder of a dataset, as `assemble` lays it out"
+        ) from error
+    except (msgspec.DecodeError, KeyError, TypeError) as error:
+        raise InputError(f"{folder / 'manifest.json'} is broken: {error}") from error
+    problems = [Problem(*found) for found in _file_problems(folder, listed)]
+    broken = {problem.path for problem in problems}
+    tables = [path for path in sorted(listed) if path.endswith(".parquet") and path not in broken]
+    with Progress("verify", len(tables), "files") as progress:
+        for path in tables:
+            problems += [Problem(path, found) for found in _table_problems(folder / path)]
+            progress.add(1)
+    problems += [Problem("manifest.json", found) for found in _count_problems(folder, manifest, tables)]
+    return len(listed), problems
+
+
+def _file_problems(folder: Path, listed: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, facts in listed.items():
+        path = folder / name
+        if path.is_symlink() or not path.resolve().is_relative_to(folder.resolve()):
+            yield name, "is a link, or lies outside the folder"
+        elif not path.is_file():
+            yield name, "is missing"
+        elif path.stat().st_size != facts["bytes"]:
+            yield name, f"has {path.stat().st_size} bytes, {facts['bytes']} expected"
+        elif (found := store.sha256(path)) != facts["sha256"]:
+            yield name, f"has sha256 {found}, {facts['sha256']} expected"
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if not path.is_dir() and name not in listed and name != "manifest.json":
+            yield name, "is not in the manifest: it will not be published"
+
+
+def _table_problems(path: Path) -> Iterator[str]:
+    try:
+        with pq.ParquetFile(path) as file:
+            if not file.schema_arrow.equals(schema.PUBLISHED):
+                yield f"its columns are not those of contract section 5: {file.schema_arrow.remove_metadata()}"
+                return
+            for group in range(file.num_row_groups):
+                for row in file.read_row_group(group).to_pylist():
+                    yield from (f"{row['id']}: {problem}" for problem in _row_problems(row))
+    except pa.ArrowException as error:
+        yield f"can't be read: {error}"
+
+
+def _row_problems(row: dict[str, Any]) -> Iterator[str]:
+    """Every picture is decoded, every state and move is followed."""
+    sizes = []
+    for number, frame in enumerate(row["frames"]):
+        try:
+            sizes.append(decode(frame["bytes"] or b"").size)
+        except Rejected as why:
+            yield f"frame {number} ({frame['path']}): {why}"
+            return
+    yield from soundness.problems(row, sizes)
+
+
+def _count_problems(folder: Path, manifest: dict[str, Any], tables: list[str]) -> Iterator[str]:
+    seen: set[str] = set()
+    for scenario, facts in manifest["scenarios"].items():
+        ids: list[str] = []
+        for path in tables:
+            if path.startswith(f"data/{scenario}/{facts['digest']}/"):
+                ids += pq.read_table(folder / path, columns=["id"])["id"].to_pylist()
+        if len(ids) != facts["built"]:
+            yield f"{scenario}: {len(ids)} rows, {facts['built']} expected"
+        if ids != sorted(set(ids)):
+            yield f"{scenario}: ids are not unique and sorted"
+        if twice := seen.intersection(ids):
+            yield f"{scenario}: ids of another scenario: {sorted(twice)[:3]}"
+        seen.update(ids)
