@@ -1,7 +1,7 @@
 """Planning, rendering and assembling at the paper's size: samples per second and the peak memory of each stage.
 
-Each stage runs in a process of its own over generated sources of 3,450 QuickDraw samples (345 words) and about 5,000 COCO
-samples (40,504 images). No stage holds all frames: compare the peaks with the size of the frames.
+Each stage runs in a process of its own over generated sources of 3,450 QuickDraw samples (345 words) and about 5,000
+COCO samples (40,504 images). No stage holds all frames: compare the peaks with the size of the frames.
 
     python bench/pipeline.py [--lines N]     N drawings per word, default 2,000
 """
@@ -56,7 +56,8 @@ def quickdraw(root: Path, lines: int) -> None:
         with (folder / f"{word}.ndjson").open("w") as file:
             for _ in range(lines):
                 key_id += draw.randrange(1, 1_000_000)
-                strokes = [[[draw.randrange(256) for _ in range(9)] for _ in range(2)] for _ in range(draw.randrange(1, 9))]
+                count = draw.randrange(1, 9)
+                strokes = [[[draw.randrange(256) for _ in range(9)] for _ in range(2)] for _ in range(count)]
                 row = {
                     "word": word, "countrycode": "US", "timestamp": "2017-03-09 00:28:55.63750 UTC",
                     "recognized": draw.random() < 0.92, "key_id": str(key_id), "drawing": strokes,
@@ -107,7 +108,8 @@ def main() -> None:
         quickdraw(root / "raw" / "quickdraw", lines)
         coco(root / "raw" / "coco")
         print("\n## The stages at the paper's size, one process each\n")
-        print("| scenario | stage | samples | samples/s | peak MiB | of it before the stage |\n| --- " + "| --- " * 5 + "|")
+        print("| scenario | stage | samples | samples/s | peak MiB | of it before the stage |")
+        print("| --- " * 6 + "|")
         for scenario in ("quickdraw", "coco"):
             settings = [setting for setting in SETTINGS if setting.startswith(scenario)]
             for stage in ("plan", "render", "assemble"):

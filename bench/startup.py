@@ -1,4 +1,4 @@
-"""`build-bench --help` against `import datasets`, the thing its users type anyway. Prints a table of medians and ratios."""
+"""`build-bench --help` against `import datasets`, which its users type anyway. Prints medians and ratios."""
 
 from __future__ import annotations
 

@@ -77,8 +77,11 @@ def test_a_changed_source_is_noticed_without_reading_it(tmp_path: Path) -> None:
     path.write_text("three")
     assert store.fingerprint(path, tmp_path) != before
     folder = store.fingerprint(tmp_path, tmp_path.parent)
+    path.write_text("fives")
+    edited = store.fingerprint(tmp_path, tmp_path.parent)
+    assert edited != folder
     (tmp_path / "dog.ndjson").touch()
-    assert store.fingerprint(tmp_path, tmp_path.parent) != folder
+    assert store.fingerprint(tmp_path, tmp_path.parent) != edited
 
 
 def test_a_checksum_is_computed_once_per_version_of_a_file(work: store.Work, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Sequence
 from string import Template
+from textwrap import shorten
 from typing import Any
 
 import yaml
@@ -139,6 +140,6 @@ def _limits(scenarios: dict[str, Any]) -> str:
         [
             "- What is hard to see was not judged by people: some samples can be answered at once, others hardly.",
             "- Models may have seen the sources, above all MS-COCO, in training.",
-            *(f"- `{name}` was built from a part of its source: {gap}" for name, gap in gaps),
+            *(f"- `{name}` was built from a part of its source: {shorten(gap, 200)}" for name, gap in gaps),
         ]
     )

@@ -162,12 +162,16 @@ def sha256(path: Path) -> str:
 
 
 def fingerprint(path: Path, root: Path) -> list[Any]:
-    """What changes when a source changes, without reading it: name, size and time; for a folder, its names."""
+    """What changes when a source changes, without reading it: name, size and time, of a folder's files too."""
     name = path.relative_to(root).as_posix()
-    if path.is_dir():
-        return [name, digest_of(sorted(entry.name for entry in os.scandir(path)))]
-    status = path.stat()
-    return [name, status.st_size, status.st_mtime_ns]
+    if not path.is_dir():
+        return [name, *_version(path.stat())]
+    with os.scandir(path) as entries:
+        return [name, digest_of(sorted([entry.name, *_version(entry.stat())] for entry in entries))]
+
+
+def _version(status: os.stat_result) -> tuple[int, int]:
+    return status.st_size, status.st_mtime_ns
 
 
 class Checksums:
