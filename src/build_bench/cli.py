@@ -6,6 +6,7 @@ import functools
 import json
 import os
 import sys
+import textwrap
 import traceback
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -85,9 +86,7 @@ def common(command: Command) -> Command:
                      help="Print the result as JSON; progress and logs go to stderr anyway."),
         option("-v", "--verbose", is_flag=True, help="Show tracebacks."),
     ]  # fmt: skip
-    for add in reversed(shared):
-        call = add(call)
-    return call
+    return functools.reduce(lambda built, add: add(built), reversed(shared), call)
 
 
 workers_option = option("--workers", type=click.IntRange(1), help="Processes.  [default: one per core]")
@@ -150,6 +149,22 @@ def all_(
     stages.assemble(work, config, names)
     options.print({"dataset": str(work.dataset), **report}, [*report_lines(report), "", *how_to_look(work, names)])
     fail_if_strict(stages.defects(config, names, report), strict)
+
+
+@group.command()
+@click.argument("scenario", type=click.Choice(["vsod"]))
+@common
+def annotate(options: Common, scenario: str) -> None:
+    """Write the table that people must fill in, and a page with pictures to do it on."""
+    from build_bench.annotating import annotate as write
+
+    work = options.work()
+    settings = options.config([scenario]).settings[scenario]
+    with work.locked():
+        table, page = write(work.raw / scenario, work.root / "annotate" / scenario, settings)
+    goes = work.raw / scenario / table.name
+    lines = [f"Open {page} in a browser; what it saves goes to {goes}", f"The table itself: {table}"]
+    options.print({"table": str(table), "page": str(page)}, lines)
 
 
 @group.command()
@@ -240,7 +255,7 @@ def report_lines(report: dict[str, Any]) -> Iterable[str]:
         )
         for reason, count in facts["rejected_by_reason"].items():
             yield f"    {count:,} {reason}"
-        yield from (f"    not in the source: {gap}" for gap in facts["gaps"])
+        yield from (f"    not in the source: {textwrap.shorten(gap, 160, placeholder=' ...')}" for gap in facts["gaps"])
         yield from (f"    stale: {why}" for why in facts["stale"])
 
 

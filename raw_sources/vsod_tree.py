@@ -1,0 +1,135 @@
+"""Where a VSOD copy keeps the files of each video: folders, and zips read in place (shared formats page `vsod`).
+
+Data/<split>/<video>/NNNN.JPEG          at the top, or below OcclusionDataSet-MM20/, or a member of any zip at the top
+Annotations/<split>/<video>/NNNN.xml    likewise; the two may come from different places
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+from build_bench.errors import InputError, Rejected
+
+DATASET = "OcclusionDataSet-MM20"
+DATA, ANNOTATIONS = "data", "annotations"
+
+_MEMBER = re.compile(
+    rf"(?:[^/]+/){{0,2}}({DATA}|{ANNOTATIONS})/(?P<split>[^/.][^/]*)/(?P<video>[^/.][^/]*)/(?P<file>[^/.][^/]*)",
+    re.IGNORECASE,
+)
+"""Hidden files (`._0000.JPEG` of a Mac's zip) and `..` begin with a full stop: neither is a file of the data set."""
+
+Whose = tuple[str, str]
+"""(split, video)."""
+
+
+class Place(Protocol):
+    """The files of one video that lie together."""
+
+    @property
+    def names(self) -> list[str]:
+        """File names, sorted."""
+
+    @property
+    def file(self) -> Path:
+        """What stands for the place among a reader's files: the folder, or the zip."""
+
+    def read(self, name: str) -> bytes:
+        """A file's bytes. Raises `Rejected`."""
+
+    def stamp(self, name: str) -> str:
+        """What changes with a file's bytes."""
+
+
+class Folder:
+    """A video's own folder."""
+
+    def __init__(self, path: Path) -> None:
+        self.file = path
+
+    @property
+    def names(self) -> list[str]:
+        return sorted(e.name for e in os.scandir(self.file) if not e.name.startswith(".") and e.is_file())
+
+    def read(self, name: str) -> bytes:
+        try:
+            return (self.file / name).read_bytes()
+        except FileNotFoundError as error:
+            raise Rejected("missing_frame", f"{name} is gone") from error
+
+    def stamp(self, name: str) -> str:
+        try:
+            status = (self.file / name).stat()
+        except FileNotFoundError:
+            return "missing"
+        return f"{status.st_size}-{status.st_mtime_ns}"
+
+
+class Packed:
+    """A video's members of a zip."""
+
+    def __init__(self, path: Path, archive: zipfile.ZipFile) -> None:
+        self.file, self._archive = path, archive
+        self.members: dict[str, zipfile.ZipInfo] = {}
+
+    @property
+    def names(self) -> list[str]:
+        return sorted(self.members)
+
+    def read(self, name: str) -> bytes:
+        try:
+            return self._archive.read(self.members[name])
+        except KeyError as error:
+            raise Rejected("missing_frame", f"{self.file.name} no longer has {name}") from error
+        except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError) as error:
+            raise Rejected("unreadable_frame", f"{self.file.name}: {name}: {error}") from error
+
+    def stamp(self, name: str) -> str:
+        member = self.members.get(name)
+        return f"{member.CRC:08x}-{member.file_size}" if member else "missing"
+
+
+def find(root: Path) -> dict[str, dict[Whose, Place]]:
+    """Per kind (`DATA`, `ANNOTATIONS`) each video's place. Of a video that is there twice, a folder comes before a zip.
+
+    Lists names, opens no file of a video. Raises `InputError` for a zip that can't be listed.
+    """
+    found: dict[str, dict[Whose, Place]] = {DATA: {}, ANNOTATIONS: {}}
+    for base in (root, root / DATASET, root / DATASET / DATASET):
+        for kind, folder in _folders(base):
+            if kind.lower() in found:
+                for split, splits in _folders(folder):
+                    for video, path in _folders(splits):
+                        found[kind.lower()].setdefault((split, video), Folder(path))
+    for path in sorted(root.glob("*.zip")):
+        for kind, places in _packed(path).items():
+            for whose, place in places.items():
+                found[kind].setdefault(whose, place)
+    return found
+
+
+def _folders(path: Path) -> Iterator[tuple[str, Path]]:
+    """The visible folders in `path`, sorted by name; none if there is no such folder."""
+    if path.is_dir():
+        names = sorted(e.name for e in os.scandir(path) if not e.name.startswith(".") and e.is_dir())
+        yield from ((name, path / name) for name in names)
+
+
+def _packed(path: Path) -> dict[str, dict[Whose, Packed]]:
+    try:
+        archive = zipfile.ZipFile(path)
+    except (zipfile.BadZipFile, OSError) as error:
+        raise InputError(f"{path}: not a readable zip: {error}", "fetch it again; it may be cut off") from error
+    found: dict[str, dict[Whose, Packed]] = {DATA: {}, ANNOTATIONS: {}}
+    for member in archive.infolist():
+        if (match := _MEMBER.fullmatch(member.filename)) and not member.filename.startswith("__MACOSX/"):
+            places = found[match[1].lower()]
+            whose = match["split"], match["video"]
+            places.setdefault(whose, Packed(path, archive)).members[match["file"]] = member
+    return found
