@@ -17,7 +17,12 @@ from build_bench.raw_sources import Reader
 from build_bench.records import Draft, Plan, Rejection
 
 SCENARIOS = {
+    "rod": "build_bench.builders.rod:RodBuilder",
+    "vsod": "build_bench.builders.vsod:VsodBuilder",
+    "mvp_n": "build_bench.builders.mvp_n:MvpNBuilder",
+    "imagenet_c": "build_bench.builders.imagenet_c:ImageNetCBuilder",
     "quickdraw": "build_bench.builders.quickdraw:QuickDrawBuilder",
+    "changeit": "build_bench.builders.changeit:ChangeItBuilder",
     "coco": "build_bench.builders.coco:CocoBuilder",
 }
 """The scenarios, in the order in which everything lists them. Loaded when used: names must not cost an import."""
