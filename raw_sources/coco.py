@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from operator import attrgetter
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple, overload
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,27 +28,6 @@ from build_bench.raw_sources.coco_annotations import Annotation, Category, Image
 from build_bench.records import Census
 
 ANNOTATIONS, PICTURES = "annotations/instances_val2014.json", "val2014"
-
-
-class Rows(Sequence[Annotation]):
-    """The annotations at some places of the table, fetched when asked for: of most images only their number matters."""
-
-    __slots__ = ("_places", "_table")
-
-    def __init__(self, table: Sequence[Annotation], places: list[int]) -> None:
-        self._table, self._places = table, places
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-    @overload
-    def __getitem__(self, at: int) -> Annotation: ...
-    @overload
-    def __getitem__(self, at: slice) -> Rows: ...
-    def __getitem__(self, at: int | slice) -> Annotation | Rows:
-        if isinstance(at, slice):
-            return Rows(self._table, self._places[at])
-        return self._table[self._places[at]]
 
 
 class Entry(NamedTuple):
@@ -152,7 +131,7 @@ class Coco(Reader):
         self._candidates, self._gaps, self._absent = 0, [], set()
         problems, nameless = _problems(tables, self._gaps)
         images = {image.id: image for image in tables.images}
-        owners = np.array(list(map(attrgetter("image_id"), tables.annotations)), np.int64)
+        owners = np.fromiter(map(attrgetter("image_id"), tables.annotations), np.int64, len(tables.annotations))
         order = np.argsort(owners, kind="stable")
         owners = owners[order]
         ids = sorted({*images, *problems})
@@ -160,13 +139,10 @@ class Coco(Reader):
         ends = np.searchsorted(owners, np.array(ids, np.int64), "right").tolist()
         if orphans := len(owners) - sum(ends) + sum(starts):
             self._gaps.append(f"{orphans} annotations belong to images that {self._json[0].name} doesn't list")
-        places = order.tolist()
+        rows = list(map(tables.annotations.__getitem__, order.tolist()))
+        self._candidates = len(ids) + len(nameless)
         for image_id, start, end in zip(ids, starts, ends, strict=True):
-            self._candidates += 1
-            yield Entry(
-                str(image_id), images.get(image_id), Rows(tables.annotations, places[start:end]), problems.get(image_id)
-            )
-        self._candidates += len(nameless)
+            yield Entry(str(image_id), images.get(image_id), rows[start:end], problems.get(image_id))
         yield from nameless
 
     def has(self, file_name: str) -> bool:
@@ -284,5 +260,5 @@ def _problems(tables: Tables, gaps: list[str]) -> tuple[dict[int, tuple[str, str
 
 def _repeated(rows: Sequence[Image] | Sequence[Annotation]) -> set[int]:
     """The ids that stand there more than once."""
-    ordered = np.sort(np.array(list(map(attrgetter("id"), rows)), np.int64))
+    ordered = np.sort(np.fromiter(map(attrgetter("id"), rows), np.int64, len(rows)))
     return set(ordered[1:][ordered[1:] == ordered[:-1]].tolist())
