@@ -66,9 +66,10 @@ class Builder(ABC, Generic[R]):
         when it differs."""
         return ""
 
+    @abstractmethod
     def stamp(self, plan: Plan, raw: R) -> str:
-        """What changes when the source of this sample's frames changes (size and time, or a checksum)."""
-        return ""
+        """What changes when the source of this sample's frames changes: size and time, or a checksum. Empty where the
+        recipe says it all. Without it a picture that is replaced would not be rendered again."""
 
     by_rule: ClassVar[frozenset[str]] = frozenset()
     """The reasons for which the paper's rules leave a sound item out. Any other is a defect of the source, and fails

@@ -13,7 +13,8 @@ from build_bench import manifests
 from build_bench.draws import Draw
 from build_bench.errors import InputError, Rejected
 from build_bench.prompting import category as shown
-from build_bench.prompting import normalised, text_problem
+from build_bench.prompting import name_problem, normalised
+from build_bench.raw_sources import tables
 
 WORDS = "annotations/changeit_words.csv"
 CONFUSABLE = "annotations/changeit_confusable.csv"
@@ -28,11 +29,7 @@ class Words:
     def __init__(self, own: Path | None = None) -> None:
         self._words = dict(_rows(manifests.text(WORDS), WORDS))
         if own is not None:
-            try:
-                text = own.read_bytes().decode("utf-8-sig")
-            except UnicodeDecodeError as error:
-                raise InputError(f"{own}: is not UTF-8 text: {error}", "save it as UTF-8") from error
-            self._words |= dict(_rows(text, str(own)))
+            self._words |= dict(_rows(tables.read_text(own), str(own)))
         self._together = _confusable()
 
     def word(self, category: str, kind: str) -> str:
@@ -60,23 +57,20 @@ class Words:
 
 def _rows(text: str, name: str) -> Iterator[tuple[str, dict[str, str]]]:
     """(category, {kind: word}) of each row. Raises `InputError` naming the line."""
-    lines = csv.reader(text.splitlines())
-    header = [cell.strip() for cell in next(lines, [])]
+    lines = tables.rows(text, name)
+    _, header = next(lines, (1, []))
     if header != HEADER:
         raise InputError(f"{name}:1: header {','.join(header)!r}, expected {','.join(HEADER)!r}")
     met = set()
-    for row in lines:
-        cells = [cell.strip() for cell in row]
-        if not any(cells):
-            continue
-        place = f"{name}:{lines.line_num}"
+    for line, cells in lines:
+        place = f"{name}:{line}"
         if len(cells) != len(HEADER) or not cells[0]:
-            raise InputError(f"{place}: {','.join(row)!r}, expected category, object and action")
+            raise InputError(f"{place}: {','.join(cells)!r}, expected category, object and action")
         if cells[0] in met:
             raise InputError(f"{place}: category {cells[0]!r} stands there twice")
         met.add(cells[0])
         for word in filter(None, cells[1:]):
-            if problem := text_problem(shown(word)) or ("no braces" if "{" in word or "}" in word else ""):
+            if problem := name_problem(word):
                 raise InputError(f"{place}: {word!r} can't be an answer: {problem}")
         yield cells[0], dict(zip(HEADER[1:], cells[1:], strict=True))
 

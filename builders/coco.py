@@ -11,7 +11,7 @@ import json
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar, NamedTuple
 
 import msgspec
@@ -25,7 +25,8 @@ from build_bench.builders.coco_negatives import Negatives
 from build_bench.crops import DIRECTIONS, GRANULARITIES, Bounds, Search, Track
 from build_bench.distractors import Encoder
 from build_bench.draws import Draw
-from build_bench.errors import Rejected
+from build_bench.errors import InputError, Rejected
+from build_bench.prompting import name_problem
 from build_bench.raw_sources.coco import ANNOTATIONS, PICTURES, Coco, Entry, plain_url
 from build_bench.raw_sources.coco_annotations import Image
 from build_bench.records import Draft, Plan, Rejection, Source, View
@@ -74,6 +75,10 @@ class CocoSettings:
             raise ValueError(
                 f"crops_per_image = {self.crops_per_image}, but there are 1 to {len(DIRECTIONS)} directions"
             )
+        for name, value in (("annotations", self.annotations), ("pictures", self.pictures)):
+            parts = PurePosixPath(value).parts
+            if not parts or parts[0] == "/" or ".." in parts or any(c in value for c in "\\:\0"):
+                raise ValueError(f"{name} = {value!r}, expected a path below raw/coco/")
         try:
             placed = self.clip_prompt.format("x") != self.clip_prompt
         except (IndexError, KeyError, ValueError):
@@ -124,6 +129,9 @@ class CocoBuilder(Builder[Coco]):
         return raw.stamp(json.loads(plan.recipe)["file"])
 
     def plan(self, raw: Coco) -> Iterator[Draft | Rejection]:
+        for category in raw.categories.values():
+            if problem := name_problem(category.name):
+                raise InputError(f"coco: category {category.id}, {category.name!r}, can't be shown: {problem}")
         self._negatives.prepare(raw.categories)
         singles = []
         for entry in raw.images():

@@ -16,7 +16,8 @@ from build_bench import distractors, manifests
 from build_bench.distractors import HOW_MANY
 from build_bench.draws import Draw
 from build_bench.errors import InputError, Rejected
-from build_bench.prompting import category, normalised, text_problem
+from build_bench.prompting import category, name_problem, normalised
+from build_bench.raw_sources import tables
 
 BY_NAME = "name"
 GROUPS, SHIPPED = "annotations/mvp_n_groups.csv", "annotations/mvp_n_classes.csv"
@@ -33,7 +34,7 @@ class Names:
         self.groups = {row["class"]: row["group"] for row in csv.DictReader(io.StringIO(manifests.text(GROUPS)))}
         self._names = read_classes(manifests.text(SHIPPED), SHIPPED, self.groups)
         if user:
-            self._names |= read_classes(_text(user), str(user), self.groups)
+            self._names |= read_classes(tables.read_text(user), str(user), self.groups)
         self._check(str(user or SHIPPED))
         self._table = table
         ordered = [self._names[label] for label in sorted(self._names)]
@@ -105,23 +106,20 @@ def read_classes(text: str, where: str, known: Mapping[str, str]) -> dict[str, s
 
     A class is four digits; zeros that a spreadsheet took off are put back. Raises `InputError` naming the line.
     """
-    rows = csv.reader(io.StringIO(text.removeprefix("\ufeff")))
-    header = [cell.strip().lower() for cell in next(rows, [])]
-    if header != ["class", "name"]:
+    rows = tables.rows(text, where)
+    _, header = next(rows, (1, []))
+    if [cell.lower() for cell in header] != ["class", "name"]:
         raise InputError(f"{where}:1: the header is {','.join(header)!r}, expected class,name")
     lines: dict[str, list[int]] = defaultdict(list)
     names: dict[str, str] = {}
-    for row in rows:
-        place = f"{where}:{rows.line_num}"
-        cells = [cell.strip() for cell in row]
-        if not any(cells):
-            continue
+    for line, cells in rows:
+        place = f"{where}:{line}"
         if len(cells) != 2:
             raise InputError(f"{place}: {len(cells)} cells, expected class,name", 'put a name with a comma in "quotes"')
         label, name = cells[0].zfill(4), cells[1]
         if label not in known:
             raise InputError(f"{place}: there is no class {cells[0]!r}", "classes are 0000 to 0043")
-        lines[label].append(rows.line_num)
+        lines[label].append(line)
         if len(lines[label]) > 1:
             raise InputError(
                 f"{place}: class {label} stands on line {lines[label][0]} already", "remove one of the two"
@@ -132,17 +130,6 @@ def read_classes(text: str, where: str, known: Mapping[str, str]) -> dict[str, s
 
 
 def _checked(name: str, place: str) -> str:
-    shown = category(name)
-    problem = text_problem(shown)
-    if "{" in name or "}" in name or not name.isprintable():
-        problem = "no braces, tabs or line breaks"
-    if problem or not normalised(shown).rstrip("."):
-        raise InputError(f"{place}: the name {name!r} can't be shown: {problem or 'it has no letters'}")
+    if problem := name_problem(name):
+        raise InputError(f"{place}: the name {name!r} can't be shown: {problem}")
     return name
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: can't be read: {error}", "save it as CSV in UTF-8") from error

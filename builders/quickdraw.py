@@ -67,6 +67,10 @@ class QuickDrawBuilder(Builder[QuickDraw]):
     def open(self, root: Path, scratch: Path) -> QuickDraw:
         return QuickDraw(root, self.settings.source)
 
+    def stamp(self, plan: Plan, raw: QuickDraw) -> str:
+        """The recipe holds the strokes."""
+        return ""
+
     def plan(self, raw: QuickDraw) -> Iterator[Draft | Rejection]:
         for word in raw.words:
             for outcome in raw.choose(word, self.settings.per_class, self.seed, self.settings.min_strokes):
@@ -101,7 +105,7 @@ class QuickDrawBuilder(Builder[QuickDraw]):
         )
 
     def render(self, plan: Plan, raw: QuickDraw) -> Iterator[bytes]:
-        """One grey PNG a stroke. The recipe holds the strokes, so no source file is read."""
+        """One grey PNG a stroke. No source file is read."""
         ((_, pictures),) = self.render_many([plan], raw)
         return iter(pictures)
 

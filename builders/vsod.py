@@ -22,7 +22,7 @@ from build_bench.builders import Builder, vsod_suggest
 from build_bench.builders.vsod_candidates import Candidates, candidates
 from build_bench.builders.vsod_suggest import Seen
 from build_bench.errors import InputError, Rejected
-from build_bench.prompting import category, text_problem
+from build_bench.prompting import name_problem
 from build_bench.raw_sources.vsod import TABLE, Video, Vsod
 from build_bench.raw_sources.vsod_answers import Answer
 from build_bench.records import Ask, Draft, DraftState, Plan, Rejection, Source, View
@@ -205,7 +205,7 @@ def _position(video: Video, column: str, number: int | None) -> int | None:
 def _check_texts(raw: Vsod) -> None:
     """Raise `InputError` for an answer that the evaluator would misread."""
     for key, answer in raw.answers.items():
-        if problem := text_problem(category(answer.answer)):
+        if problem := answer.answer and name_problem(answer.answer):
             raise InputError(f"{raw.root / TABLE}:{answer.line}: {key}: answer {answer.answer!r}: {problem}")
 
 

@@ -10,8 +10,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from build_bench import manifests
-from build_bench.errors import InputError
+from build_bench.errors import InputError, Rejected
 from build_bench.records import Census
+
+LARGEST = 64 << 20
+"""Bytes of a picture; those of an iPhone have about three million. More is something else, and is not read."""
 
 
 class Reader(ABC):
@@ -55,5 +58,24 @@ def missing(root: Path) -> InputError:
     steps = "\n  ".join(step.format(folder=root) for step in about["steps"])
     return InputError(
         f"{root.name}: {about['title']} is not in {root}, expected {about['expected']}",
-        f"get it (licence: {about['license']}):\n  {steps}\nor leave it out: name the other scenarios with --scenario",
+        f"get {root.name} (licence: {about['license']}), or leave it out by naming others with --scenario:\n  {steps}",
     )
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is one. What the disk can't even look up (a name of 5,000 characters) is none."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
+def check_size(size: int, name: str) -> None:
+    """Raises `Rejected` for a file that is too large to be a picture."""
+    if size > LARGEST:
+        raise Rejected("too_large", f"{name}: {size} bytes, more than a picture")
+
+
+def shown(name: str) -> str:
+    """A name that can be written down, also if it isn't UTF-8."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import av
 import numpy as np
@@ -33,6 +34,9 @@ SKIPS_NONREF = frozenset({"h264", "hevc", "mpeg4"})
 
 THREADS = 1
 """Per decoder: with a process per shard, threads only add waiting."""
+
+LENIENT: dict[str, Any] = {"metadata_errors": "ignore"} if int(av.__version__.partition(".")[0]) < 19 else {}
+"""A title that isn't UTF-8 is no reason to refuse a video. From 19 on PyAV escapes it and takes no such argument."""
 
 Int64s = npt.NDArray[np.int64]
 
@@ -117,7 +121,7 @@ class Video:
 
 def _open(path: Path) -> tuple[InputContainer, VideoStream]:
     try:
-        container = av.open(str(path), metadata_errors="ignore")
+        container = av.open(str(path), **LENIENT)
     except (av.FFmpegError, OSError) as error:
         raise Rejected("not_a_video", f"{path.name}: {path.stat().st_size} bytes: {error.strerror}") from error
     stream = container.streams.best("video")

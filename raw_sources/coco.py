@@ -23,7 +23,7 @@ import numpy as np
 
 from build_bench import manifests
 from build_bench.errors import InputError, Rejected
-from build_bench.raw_sources import Reader
+from build_bench.raw_sources import Reader, check_size, is_file
 from build_bench.raw_sources.coco_annotations import Annotation, Category, Image, License, Tables, decode
 from build_bench.records import Census
 
@@ -158,17 +158,25 @@ class Coco(Reader):
         if found is None:
             return "missing"
         if isinstance(found, Path):
-            status = found.stat()
+            try:
+                status = found.stat()
+            except OSError:
+                return "missing"
             return f"{status.st_size}-{status.st_mtime_ns}"
         return f"{found[1].CRC:08x}-{found[1].file_size}"
 
     def picture(self, file_name: str) -> bytes:
-        """The picture's bytes as they lie there. Raises `Rejected` if there are none, or the zip is damaged at them."""
+        """The picture's bytes as they lie there. Raises `Rejected` if there are none, or they can't be read."""
         found = self._locate(file_name)
         if found is None:
             raise Rejected("missing_picture", file_name)
         if isinstance(found, Path):
-            return found.read_bytes()
+            try:
+                check_size(found.stat().st_size, file_name)
+                return found.read_bytes()
+            except OSError as error:
+                raise Rejected("unreadable_picture", f"{file_name}: {error.strerror}") from error
+        check_size(found[1].file_size, file_name)
         try:
             return self._zip(found[0]).read(found[1])
         except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError) as error:
@@ -179,7 +187,7 @@ class Coco(Reader):
         if not parts or parts[0] == "/" or ".." in parts or any(c in file_name for c in "\\:\0"):
             raise Rejected("bad_file_name", f"{file_name!r} leads out of the folder of pictures")
         for folder in self._folders:
-            if (folder / file_name).is_file():
+            if is_file(folder / file_name):
                 return folder / file_name
         for path in self._archives:
             names = self._zip(path).NameToInfo

@@ -124,6 +124,8 @@ def decode(data: memoryview, name: str) -> Tables:
         strict = msgspec.json.decode(data, type=_Strict)
     except msgspec.ValidationError:
         return _decode_row_by_row(data, name)
+    except RecursionError:
+        raise _too_deep(name) from None
     except msgspec.DecodeError as error:
         raise _not_json(error, name, len(data)) from None
     _check_sections(strict, name)
@@ -136,6 +138,8 @@ def _decode_row_by_row(data: memoryview, name: str) -> Tables:
         raw = msgspec.json.decode(data, type=_Layout[list[Raw]])
     except msgspec.ValidationError as error:
         raise _another_kind(data, str(error), name) from None
+    except RecursionError:
+        raise _too_deep(name) from None
     except msgspec.DecodeError as error:
         raise _not_json(error, name, len(data)) from None
     _check_sections(raw, name)
@@ -196,6 +200,12 @@ def _another_kind(data: memoryview, problem: str, name: str) -> InputError:
             f"{name}: is a list (a detector's results?), {expected}", "use instances_val2014.json, the ground truth"
         )
     return InputError(f"{name}: is another kind of file ({problem}), {expected}", "use instances_val2014.json")
+
+
+def _too_deep(name: str) -> InputError:
+    return InputError(
+        f"{name}: lists or objects are nested too deep, no instances file is", "use instances_val2014.json"
+    )
 
 
 def _not_json(error: msgspec.DecodeError, name: str, size: int) -> InputError:

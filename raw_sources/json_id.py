@@ -65,7 +65,7 @@ def _own_id(line: bytes) -> Head | None:
     if line.count(b"key_id") == 1:
         try:
             text = str(_DECODER.decode(line.removeprefix(BOM)).key_id)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             pass  # the walk goes on to the id, whatever comes after it
         else:
             right = text.isascii() and text.isdecimal() and len(text) <= 20 and int(text) < 2**64

@@ -12,14 +12,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import groupby
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from urllib.parse import quote, unquote
 
 import msgspec
 
 from build_bench import draws, manifests
 from build_bench.errors import InputError, Rejected
-from build_bench.raw_sources import Reader, missing
+from build_bench.raw_sources import Reader, is_file, missing, shown
 from build_bench.raw_sources.json_id import BOM
 from build_bench.raw_sources.ndjson_ids import Line, scan
 from build_bench.records import Census, Rejection
@@ -124,7 +124,7 @@ class QuickDraw(Reader):
         file can't be read.
         """
         kind, path = self._files[word]
-        name = path.relative_to(self.root).as_posix()
+        name = shown(path.relative_to(self.root).as_posix())
         ranks = partial(draws.ranks, seed=seed, scenario="quickdraw", group=word, purpose="drawings")
         keep, complete = max(KEEP, 64 * k), False
         outcomes: list[Drawing | Rejection] = []
@@ -137,7 +137,7 @@ class QuickDraw(Reader):
                     for number, why in found.broken
                 ]
                 usable = 0
-                for outcome in self._outcomes(word, kind, name, found.smallest, min_strokes):
+                for outcome in self._outcomes(word, kind, path, name, found.smallest, min_strokes):
                     if usable == k:
                         break
                     outcomes.append(outcome)
@@ -152,10 +152,10 @@ class QuickDraw(Reader):
         yield from outcomes
 
     def _outcomes(
-        self, word: str, kind: str, name: str, lines: Sequence[Line], min_strokes: int
+        self, word: str, kind: str, path: Path, name: str, lines: Sequence[Line], min_strokes: int
     ) -> Iterator[Drawing | Rejection]:
         """One drawing or rejection for each id, in the order of `lines`, after the rejections of its broken lines."""
-        with (self.root / name).open("rb") as file:
+        with path.open("rb") as file:
             for key_id, group in groupby(lines, key=lambda line: line.id):
                 same = list(group)
                 drawings: list[tuple[Drawing, _Row]] = []
@@ -185,7 +185,7 @@ def _decode(line: bytes, key_id: int) -> _Row:
         row = _DECODER.decode(line.removeprefix(BOM))
     except msgspec.ValidationError as error:
         raise Rejected("wrong_type", str(error)) from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         glued = " (two records without a line feed between them)" if b"}{" in line else ""
         raise Rejected("broken_line", f"{error}{glued}") from error
     if not str(row.key_id).isdecimal() or int(row.key_id) != key_id:
@@ -244,9 +244,15 @@ def _find(root: Path) -> tuple[dict[str, dict[str, list[Path]]], list[str]]:
         folders = [part.casefold() for part in reversed(relative.parts[:-1])]
         kind = name[1].casefold() if name[1] else next((folder for folder in folders if folder in KINDS), "")
         word = _fold(name[2])
-        if not kind or not _WORD.fullmatch(word):
-            why = "is in no folder simplified or raw" if not kind else "is not named as a word"
-            unnamed.append(f"{PurePosixPath(*relative.parts)} {why}: it was not read")
+        why = ""
+        if not is_file(path):
+            why = "leads to no file"
+        elif not kind:
+            why = "is in no folder simplified or raw"
+        elif not _WORD.fullmatch(word):
+            why = "is not named as a word"
+        if why:
+            unnamed.append(f"{shown(relative.as_posix())} {why}: it was not read")
             continue
         word = spelling.setdefault(word, " ".join(re.split(r"[\s_+]+", name[2].strip())))
         found.setdefault(word, {}).setdefault(kind, []).append(path)
@@ -272,7 +278,7 @@ def _one_of(paths: Sequence[Path], word: str, kind: str, root: Path) -> Path:
     """The first, if all hold the same bytes. Raises `InputError`: which one is right can't be guessed."""
     for other in paths[1:]:
         if not filecmp.cmp(paths[0], other, shallow=False):
-            names = [path.relative_to(root).as_posix() for path in (paths[0], other)]
+            names = [shown(path.relative_to(root).as_posix()) for path in (paths[0], other)]
             raise InputError(
                 f"quickdraw: {names[0]} and {names[1]} are both the {kind} file of {word!r}, and differ",
                 "remove the one that is wrong (one may be a download that broke off)",

@@ -21,8 +21,8 @@ from typing import NamedTuple
 
 from build_bench import manifests
 from build_bench.errors import InputError, Rejected
-from build_bench.raw_sources import Reader, missing
-from build_bench.raw_sources.rod_spool import PICTURES, Spool, check_size
+from build_bench.raw_sources import Reader, check_size, missing, shown
+from build_bench.raw_sources.rod_spool import PICTURES, Spool
 from build_bench.records import Census
 
 NAME = re.compile(
@@ -138,7 +138,7 @@ class Rod(Reader):
         for folder, names in sorted(self._folders.items()):
             for name in names:
                 place = (folder / name).relative_to(self.root).as_posix()
-                yield Picture(_shown(place)), place, ""
+                yield Picture(shown(place)), place, ""
         for place, spool in sorted(self._spools.items()):
             for member in sorted(spool.index.members, key=lambda member: member.name):
                 yield Picture(place, member.name, member.size, member.crc), member.name, member.refused
@@ -244,8 +244,3 @@ def _without_collisions(entries: list[Entry]) -> Iterator[Entry]:
                 if others
                 else entry
             )
-
-
-def _shown(name: str) -> str:
-    """A name that can be written down, also if it isn't UTF-8."""
-    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

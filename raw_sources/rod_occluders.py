@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Iterable
 from pathlib import Path
 
 from build_bench import manifests
 from build_bench.errors import InputError
+from build_bench.raw_sources import tables
 
 OURS = "annotations/rod_occluders.csv"
 COLUMNS = ["code", "phrase"]
@@ -23,26 +22,19 @@ def occluders(theirs: Path) -> dict[str, str]:
     """Code -> phrase, as in "Move the <phrase> to the left.". Raises `InputError` naming the line of a bad row."""
     table = _read(manifests.text(OURS), OURS)
     if theirs.is_file():
-        try:
-            text = theirs.read_text(encoding="utf-8-sig")
-        except UnicodeDecodeError as error:
-            raise InputError(f"{theirs}: {error}, expected UTF-8", "save it as UTF-8") from error
-        table |= _read(text, str(theirs))
+        table |= _read(tables.read_text(theirs), str(theirs))
     return table
 
 
 def _read(text: str, name: str) -> dict[str, str]:
-    rows = csv.reader(io.StringIO(text))
-    if [cell.strip() for cell in next(rows, [])] != COLUMNS:
+    rows = tables.rows(text, name)
+    if next(rows, (1, []))[1] != COLUMNS:
         raise InputError(f"{name}: the first line must be {','.join(COLUMNS)}", "add it")
     table: dict[str, str] = {}
-    for row in rows:
-        if not row:
-            continue
-        cells = [cell.strip() for cell in row]
-        where = f"{name}, line {rows.line_num}"
+    for line, cells in rows:
+        where = f"{name}:{line}"
         if len(cells) != 2 or not all(cells):
-            raise InputError(f"{where}: a code and a phrase expected, found {row}", "as in bluebl,blue blocks")
+            raise InputError(f"{where}: a code and a phrase expected, found {cells}", "as in bluebl,blue blocks")
         code, phrase = cells
         if not _PHRASE.fullmatch(phrase) or any(words in phrase.lower() for words in _SPOKEN_FOR):
             raise InputError(

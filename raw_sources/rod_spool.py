@@ -19,15 +19,12 @@ from typing import BinaryIO
 
 import msgspec
 
-from build_bench import store
-from build_bench.errors import InputError, Rejected
+from build_bench import raw_sources, store
+from build_bench.errors import InputError
 from build_bench.raw_sources.rod_tar import FILES, Tar, unpacked
 
 VERSION = 1
 """Raise it when the index says more or other things."""
-
-LARGEST = 64 << 20
-"""Bytes of a picture; those of an iPhone have about three million. More is something else, and is not spooled."""
 
 PICTURES = {".jpg", ".jpeg"}
 
@@ -145,12 +142,6 @@ def refusal(name: str, kind: bytes, size: int) -> str:
         return "its name leads out of the archive"
     if kind not in FILES and kind != b"5":
         return "it is a link or a device, not a file"
-    if kind in FILES and size > LARGEST:
+    if kind in FILES and size > raw_sources.LARGEST:
         return f"it has {size} bytes, more than a picture"
     return ""
-
-
-def check_size(size: int, name: str) -> None:
-    """Raises `Rejected` for a file that is too large to be a picture."""
-    if size > LARGEST:
-        raise Rejected("too_large", f"{name}: {size} bytes, more than a picture")

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from PIL import Image
 
+from build_bench import imaging
 from build_bench.errors import InputError, Rejected
 from build_bench.raw_sources import Reader, missing
 from build_bench.raw_sources.vsod_answers import Answer, read_answers, video_key
@@ -157,7 +158,7 @@ class Vsod(Reader):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 return Image.open(io.BytesIO(self.frame(video.whose, video.frames[0]))).size
-        except (OSError, SyntaxError, Image.DecompressionBombError) as error:
+        except imaging.DAMAGE as error:
             raise Rejected("not_a_picture", f"{video.frames[0]}: {error}") from error
 
 

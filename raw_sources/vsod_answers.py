@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from build_bench.errors import InputError
+from build_bench.raw_sources import tables
 
 COLUMNS = ("video", "question_kind", "answer", "first", "reference", "strong")
 ASIDE = ("frames", "suggested_first", "suggested_reference", "suggested_strong")
@@ -57,40 +58,28 @@ def video_key(split: str, video: str) -> str:
 
 def read_cells(path: Path) -> dict[str, Cells]:
     """The rows by `video_key`. Raises `InputError` if this is no such table, or names a video twice."""
-    try:
-        text = unicodedata.normalize("NFC", path.read_bytes().decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"{path}: isn't UTF-8 at byte {error.start}", 'save it as UTF-8 (a spreadsheet calls it "CSV UTF-8")'
-        ) from error
+    text = unicodedata.normalize("NFC", tables.read_text(path))
     first_line = text.partition("\n")[0]
     separator = ";" if ";" in first_line and "," not in first_line else ","
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     found: dict[str, Cells] = {}
     header: list[str] = []
-    try:
-        for row in reader:
-            cells = [cell.strip() for cell in row]
-            if not any(cells):
-                continue
-            if not header:
-                header = _header(path, cells)
-                continue
-            if len(cells) > len(header):
-                raise InputError(
-                    f"{path}:{reader.line_num}: {len(cells)} cells, expected {len(header)}",
-                    'a comma inside an answer needs quotes: "Holmes, Sherlock"',
-                )
-            texts = dict.fromkeys(COLUMNS, "") | dict(zip(header, cells, strict=False))
-            *_, split, video = ("", "", *filter(None, texts["video"].replace("\\", "/").split("/")))
-            key = video_key(split, video) if split else video
-            if key in found:
-                raise InputError(f"{path}:{reader.line_num}: {key} stands there already, in line {found[key].line}")
-            if not video:
-                raise InputError(f"{path}:{reader.line_num}: the row names no video, expected one as test_0001")
-            found[key] = Cells(reader.line_num, _tidy({name: texts[name] for name in COLUMNS} | {"video": key}))
-    except csv.Error as error:
-        raise InputError(f"{path}:{reader.line_num}: {error}", "mend the quotes of that row") from error
+    for line, cells in tables.rows(text, str(path), separator):
+        if not header:
+            header = _header(path, cells)
+            continue
+        if len(cells) > len(header):
+            raise InputError(
+                f"{path}:{line}: {len(cells)} cells, expected {len(header)}",
+                'a comma inside an answer needs quotes: "Holmes, Sherlock"',
+            )
+        texts = dict.fromkeys(COLUMNS, "") | dict(zip(header, cells, strict=False))
+        *_, split, video = ("", "", *filter(None, texts["video"].replace("\\", "/").split("/")))
+        key = video_key(split, video) if split else video
+        if key in found:
+            raise InputError(f"{path}:{line}: {key} stands there already, in line {found[key].line}")
+        if not video:
+            raise InputError(f"{path}:{line}: the row names no video, expected one as test_0001")
+        found[key] = Cells(line, _tidy({name: texts[name] for name in COLUMNS} | {"video": key}))
     if not header:
         raise InputError(f"{path}: is empty, expected the header {','.join(COLUMNS)}")
     return found
@@ -147,8 +136,8 @@ def _answer(line: int, texts: Mapping[str, str]) -> Answer:
     if texts["strong"] and texts["strong"] not in SAYS:
         raise ValueError(f"strong is {texts['strong']!r}, expected true, false or nothing")
     if answer and kind == COUNT:
-        if not re.fullmatch(r"\d{1,5}\.?", answer, re.ASCII):
-            raise ValueError(f"answer is {answer!r}, expected a whole number")
+        if not re.fullmatch(r"\d{1,5}\.?", answer, re.ASCII) or not int(answer.rstrip(".")):
+            raise ValueError(f"answer is {answer!r}, expected a whole number, at least 1")
         answer = str(int(answer.rstrip(".")))
     elif answer and (not answer.strip(". ") or set("{}") & set(answer)):
         raise ValueError(f"answer is {answer!r}, expected a name in words")

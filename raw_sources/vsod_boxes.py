@@ -15,6 +15,9 @@ from xml.parsers import expat
 MOST_BYTES = 1 << 18
 """Of one file: room for a thousand boxes. More is no annotation of a frame."""
 
+LONGEST_SIDE = (1 << 16) - 1
+"""Of a JPEG, in pixels: a frame can't be larger."""
+
 Box = tuple[float, float, float, float]
 """(xmin, ymin, xmax, ymax) in pixels."""
 
@@ -65,7 +68,9 @@ def _tree(data: bytes) -> Element:
     parser.CharacterDataHandler = builder.data
     try:
         parser.Parse(data, True)
-    except expat.ExpatError as error:
+    except BrokenXmlError:
+        raise
+    except (expat.ExpatError, ValueError, LookupError) as error:  # the last two: of an encoding that it can't have
         raise BrokenXmlError(f"not well-formed: {error}") from error
     return builder.close()
 
@@ -87,13 +92,14 @@ def _box(found: Element) -> Box:
 
 
 def _size(root: Element) -> tuple[int, int] | None:
-    """VOC files of some tools have a size of 0 x 0, or an empty one, which says as little as none."""
+    """VOC files of some tools have a size of 0 x 0, or an empty one, which says as little as none, or as one that no
+    frame can have."""
     found = root.find("size")
     try:
         width, height = map(int, _numbers(found, "width", "height")) if found is not None else (0, 0)
     except BrokenXmlError:
         return None
-    return (width, height) if width > 0 and height > 0 else None
+    return (width, height) if 0 < width <= LONGEST_SIDE and 0 < height <= LONGEST_SIDE else None
 
 
 def _union(boxes: list[Box]) -> float:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from build_bench.errors import InputError, Rejected
+from build_bench.raw_sources import check_size
 
 DATASET = "OcclusionDataSet-MM20"
 DATA, ANNOTATIONS = "data", "annotations"
@@ -55,18 +56,23 @@ class Folder:
 
     @property
     def names(self) -> list[str]:
-        return sorted(e.name for e in os.scandir(self.file) if not e.name.startswith(".") and e.is_file())
+        """A link is one, wherever it leads: a frame that can't be read must not go unnoticed."""
+        entries = (e for e in os.scandir(self.file) if not e.name.startswith("."))
+        return sorted(e.name for e in entries if e.is_symlink() or e.is_file())
 
     def read(self, name: str) -> bytes:
         try:
+            check_size((self.file / name).stat().st_size, name)
             return (self.file / name).read_bytes()
         except FileNotFoundError as error:
-            raise Rejected("missing_frame", f"{name} is gone") from error
+            raise Rejected("missing_frame", f"{name} is gone, or a link that leads nowhere") from error
+        except OSError as error:
+            raise Rejected("unreadable_frame", f"{name}: {error.strerror}") from error
 
     def stamp(self, name: str) -> str:
         try:
             status = (self.file / name).stat()
-        except FileNotFoundError:
+        except OSError:
             return "missing"
         return f"{status.st_size}-{status.st_mtime_ns}"
 
@@ -76,22 +82,32 @@ class Packed:
 
     def __init__(self, path: Path, archive: zipfile.ZipFile) -> None:
         self.file, self._archive = path, archive
-        self.members: dict[str, zipfile.ZipInfo] = {}
+        self._members: dict[str, zipfile.ZipInfo] = {}
+        self._twice: set[str] = set()
+
+    def add(self, name: str, member: zipfile.ZipInfo) -> None:
+        """Take note of a file."""
+        if self._members.setdefault(name, member) is not member:
+            self._twice.add(name)
 
     @property
     def names(self) -> list[str]:
-        return sorted(self.members)
+        return sorted(self._members)
 
     def read(self, name: str) -> bytes:
+        member = self._members.get(name)
+        if member is None:
+            raise Rejected("missing_frame", f"{self.file.name} no longer has {name}")
+        if name in self._twice:
+            raise Rejected("duplicate_frame", f"{self.file.name} has {member.filename} more than once")
+        check_size(member.file_size, member.filename)
         try:
-            return self._archive.read(self.members[name])
-        except KeyError as error:
-            raise Rejected("missing_frame", f"{self.file.name} no longer has {name}") from error
+            return self._archive.read(member)
         except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError) as error:
             raise Rejected("unreadable_frame", f"{self.file.name}: {name}: {error}") from error
 
     def stamp(self, name: str) -> str:
-        member = self.members.get(name)
+        member = self._members.get(name)
         return f"{member.CRC:08x}-{member.file_size}" if member else "missing"
 
 
@@ -117,7 +133,7 @@ def find(root: Path) -> dict[str, dict[Whose, Place]]:
 def _folders(path: Path) -> Iterator[tuple[str, Path]]:
     """The visible folders in `path`, sorted by name; none if there is no such folder."""
     if path.is_dir():
-        names = sorted(e.name for e in os.scandir(path) if not e.name.startswith(".") and e.is_dir())
+        names = sorted(e.name for e in os.scandir(path) if not e.name.startswith(".") and (path / e.name).is_dir())
         yield from ((name, path / name) for name in names)
 
 
@@ -131,5 +147,5 @@ def _packed(path: Path) -> dict[str, dict[Whose, Packed]]:
         if (match := _MEMBER.fullmatch(member.filename)) and not member.filename.startswith("__MACOSX/"):
             places = found[match[1].lower()]
             whose = match["split"], match["video"]
-            places.setdefault(whose, Packed(path, archive)).members[match["file"]] = member
+            places.setdefault(whose, Packed(path, archive)).add(match["file"], member)
     return found
