@@ -1,10 +1,11 @@
-"""The whole evaluation protocol: walks the `states` of any sample (paper section 3.1, contract section 5).
+"""The whole evaluation protocol: walks the `states` of any sample (paper section 3.1, contract section 5). Standard
+library only: the tests load it beside the published evaluator, which needs another Python.
 
 episode = Episode(row)                      # a row of the dataset
 while not episode.done:
     frame, crop = episode.view              # what the model sees
-    answer = model(row["frames"][frame], crop, episode.question(hint=False), episode.choices)
-    episode.choose(answer)                  # an index into `choices`, or None for anything else
+    text = model(row["frames"][frame], crop, episode.prompt(hint=False))
+    episode.answer(text)                    # the verdict; or episode.choose(an index into episode.choices)
 episode.correct, episode.turns
 """
 
@@ -13,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from build_bench import answers
+from build_bench.answers import CORRECT, UNPARSED, WRONG
 from build_bench.records import END, View
 
 
@@ -48,6 +51,35 @@ class Episode:
     def _options(self) -> list[int]:
         return [] if self.reference else list(self.row["states"][self.state]["options"])
 
+    def prompt(self, *, hint: bool = False) -> str:
+        """The question and its lettered choices, as the published evaluator words them."""
+        return answers.prompt(self.question(hint=hint), self.choices)
+
+    def answer(self, text: str) -> str:
+        """Answer with what a model wrote; the verdict is correct, wrong, abstain, proactive, invalid or unparsed.
+
+        Read as the published evaluator does. Raises `ValueError` after the end.
+        """
+        reading = self.read(text)
+        options = self._options
+        self.choose(reading.choice)
+        if reading.choice is None:
+            return UNPARSED
+        if reading.choice < len(options):
+            return str(self.row["options"][options[reading.choice]]["kind"])
+        return CORRECT if self.correct else WRONG
+
+    def read(self, text: str) -> answers.Reading:
+        """What a model's text would be taken for now."""
+        right = list(self.row["categories"]).index(self.row["answer"]) if self._answerable(self.turns + 1) else None
+        moves = [] if self.reference else self.row["states"][self.state]["moves"]
+        options = [self.row["options"][index]["text"] for index in self._options]
+        leading = [place for place, move in enumerate(moves) if move != END]
+        return answers.read(text, options, self.row["categories"], right, leading)
+
+    def _answerable(self, turn: int) -> bool:
+        return self.reference or turn > 1 or bool(self.row["first_turn_answerable"])
+
     def choose(self, choice: int | None) -> None:
         """Answer with `choices[choice]`; None is an answer that is none of them. Raises `ValueError` after the end."""
         if self.done:
@@ -59,8 +91,7 @@ class Episode:
             move = self.row["states"][self.state]["moves"][choice]
         elif choice is not None and 0 <= choice - len(options) < len(self.row["categories"]):
             right = self.row["categories"][choice - len(options)] == self.row["answer"]
-            answerable = self.reference or self.turns > 1 or self.row["first_turn_answerable"]
-            self.correct = right and answerable
+            self.correct = right and self._answerable(self.turns)
         if move == END or self.turns >= self.row["max_turns"]:
             self.done = True
         else:
