@@ -1,0 +1,79 @@
+"""The pictures of a release in the layout of proactivebench: extracted folders, or the zips, read in place."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from pathlib import Path
+
+from build_bench.errors import InputError, Rejected
+from build_bench.layouts.record import DATASETS, ENDING
+
+PLACES = ("", "test", "data")
+"""Where record files and zips were seen or are likely, below the folder named."""
+
+
+class Release:
+    """A folder with `<DatasetName>_preprocessed.jsonl` files. Raises `InputError` if it has none."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        folders = [root / place for place in PLACES if (root / place).is_dir()]
+        found = sorted(path for folder in folders for path in folder.glob(f"*{ENDING}"))
+        self.records: dict[str, Path] = {}
+        """Dataset name -> its record file."""
+        for path in found:
+            name = path.name.removesuffix(ENDING)
+            if name in self.records:
+                raise InputError(f"{path} and {self.records[name]}: which of the two?", "move one of them away")
+            self.records[name] = path
+        if not found:
+            raise InputError(
+                f"{root} has no <DatasetName>{ENDING}",
+                f"name the folder of an official release or of an export; known are {', '.join(DATASETS.values())}",
+            )
+        self._folders = folders
+        self.zips = sorted(path for folder in folders for path in folder.glob("*.zip"))
+        self._members: dict[str, tuple[zipfile.ZipFile, zipfile.ZipInfo]] | None = None
+
+    def has(self, path: str) -> bool:
+        """Whether there is a picture of this name; `path` is relative and has no `..`."""
+        return self._file(path) is not None or path in self._archived()
+
+    def picture(self, path: str) -> bytes:
+        """A picture's bytes. Raises `Rejected`: `missing_picture`, `broken_archive`."""
+        if file := self._file(path):
+            return file.read_bytes()
+        if path not in self._archived():
+            raise Rejected("missing_picture", path)
+        archive, member = self._archived()[path]
+        try:
+            return archive.read(member)
+        except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError, OSError) as error:
+            raise Rejected("broken_archive", f"{path} in {archive.filename}: {error}") from error
+
+    def _file(self, path: str) -> Path | None:
+        return next((folder / path for folder in self._folders if (folder / path).is_file()), None)
+
+    def _archived(self) -> dict[str, tuple[zipfile.ZipFile, zipfile.ZipInfo]]:
+        """Members of all zips by the path that records name: whatever stands before the dataset's name goes, and where
+        that name is missing the zip's own name stands for it."""
+        if self._members is None:
+            self._members = {}
+            for path in self.zips:
+                try:
+                    archive = zipfile.ZipFile(path)
+                except (zipfile.BadZipFile, OSError) as error:
+                    raise InputError(f"{path} can't be read: {error}", "download it again") from error
+                for member in archive.infolist():
+                    parts = member.filename.split("/")
+                    known = [place for place, part in enumerate(parts) if part in DATASETS.values()]
+                    inner = "/".join(parts[known[0] :] if known else [path.stem, *parts])
+                    self._members.setdefault(inner, (archive, member))
+        return self._members
+
+    def close(self) -> None:
+        """Close the zips."""
+        for archive, _ in (self._members or {}).values():
+            archive.close()
+        self._members = None
