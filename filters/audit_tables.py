@@ -1,0 +1,135 @@
+"""The audit as lines for a terminal and as CSV files."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from build_bench import store
+from build_bench.filters.audit import PAPER
+from build_bench.filters.comparing import STANDS
+from build_bench.filters.inputs import VERDICTS
+
+ALL = "all"
+
+
+def percent(share: float | None) -> str:
+    """A share as people read it."""
+    return "-" if share is None else f"{share:.1%}"
+
+
+def letter(place: int) -> str:
+    """The letter that a place is shown with."""
+    return chr(ord("A") + place)
+
+
+def models_line(report: dict[str, Any]) -> str:
+    """Who was asked, baselines called so."""
+    asked, baselines = report["models"], report["baselines"]
+    names = ", ".join(f"{model} (a baseline)" if model in baselines else model for model in asked)
+    only = " No real model among them: nothing is said about how hard the samples are." if asked == baselines else ""
+    return f"{len(asked)} models: {names}.{only}"
+
+
+def summary(report: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """A row per scenario and one for all, after a row of headings."""
+    yield ("scenario", "samples", "kept", "right at first", "of those kept", "paper: before", "after")
+    for name, facts in [*report["scenarios"].items(), (ALL, report["all"])]:
+        counts = [facts["total"], facts["kept"]]
+        shares = [facts["first_turn_accuracy"], facts["kept_first_turn_accuracy"]]
+        paper = [facts["paper"].get(side) for side in ("before", "after")]
+        yield (
+            name,
+            *(f"{count:,}" for count in counts),
+            *map(percent, shares),
+            *("-" if count is None else f"{count:,}" for count in paper),
+        )
+
+
+def lines(report: dict[str, Any]) -> Iterator[str]:
+    """The report in a terminal."""
+    line = f"at least {report['threshold']:g} of the models get right at first sight"
+    yield f"Rule {report['rule']}: dropped is what {line}."
+    yield models_line(report)
+    yield from (f"not answered as it is now, and so not counted: {gap}" for gap in report["gaps"])
+    yield ""
+    yield from aligned(summary(report))
+    yield f"In the paper {percent(PAPER['before'])} were right at first before, {percent(PAPER['after'])} after."
+    for name, facts in report["scenarios"].items():
+        yield ""
+        yield f"{name}:"
+        head = ("model", "right", *VERDICTS[1:], "without it: kept again", "dropped too")
+        yield from ("    " + line for line in aligned([head, *_model_rows(facts)]))
+        close = [f"{s['id']} ({s['correct']}/{s['models']})" for side in facts["nearest"].values() for s in side[:2]]
+        yield f"    nearest to the line: {', '.join(close) or 'none'}"
+
+
+def _model_rows(facts: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    for model, found in facts["models"].items():
+        change = facts["without"][model]
+        shares = [found["verdicts"][verdict] for verdict in VERDICTS]
+        yield (model, *map(percent, shares), f"{change['to_kept']:,}", f"{change['to_dropped']:,}")
+
+
+def aligned(rows: Iterable[Sequence[str]]) -> list[str]:
+    """Rows as columns of text: the first to the left, numbers to the right."""
+    table = [tuple(row) for row in rows]
+    first, *others = ([len(cell) for cell in column] for column in zip(*table, strict=True))
+    return [
+        "  ".join([name.ljust(max(first)), *(cell.rjust(max(w)) for cell, w in zip(cells, others, strict=True))])
+        for name, *cells in table
+    ]
+
+
+def sample_lines(found: dict[str, Any]) -> Iterator[str]:
+    """Why one sample is in or out."""
+    yield f"{found['id']}: {found['why']}"
+    if "prompt" in found:
+        yield from ("    " + line for line in found["prompt"].splitlines())
+        yield f"    right: {found['right']}"
+        for model, said in found["answers"].items():
+            verdict = said["verdict"] if said["verdict"] is not None else "missing"
+            yield f"    {model}: {verdict or 'failed'}  {said.get('error') or repr(said['answer'])}"
+
+
+def tables(report: dict[str, Any]) -> dict[str, list[Sequence[Any]]]:
+    """File name -> rows, the first of them headings."""
+    curves: list[Sequence[Any]] = [("scenario", "threshold", "kept", "accuracy_of_kept")]
+    models: list[Sequence[Any]] = [
+        ("scenario", "model", "baseline", "answered", *VERDICTS, "without_it_kept", "without_it_dropped")
+    ]
+    places: list[Sequence[Any]] = [("scenario", "place", "stands_there", "offered", "chosen")]
+    near: list[Sequence[Any]] = [("scenario", "side", "id", "correct", "models")]
+    agreement: list[Sequence[Any]] = [("scenario", "model", "other", "agreement")]
+    for name, facts in [(ALL, report["all"]), *report["scenarios"].items()]:
+        curves += [(name, *point) for point in facts["curve"]]
+    for name, facts in report["scenarios"].items():
+        for model, found in facts["models"].items():
+            change = facts["without"][model].values()
+            models.append(
+                (name, model, model in report["baselines"], found["answered"], *found["verdicts"].values(), *change)
+            )
+        for at in facts["places"]:
+            what = STANDS.get(at["stands_there"], at["stands_there"])
+            places.append((name, letter(at["place"]), what, at["offered"], at["chosen"]))
+        near += [(name, side, *sample.values()) for side, found in facts["nearest"].items() for sample in found]
+        pairs = zip(facts["models_asked"], facts["agreement"], strict=True)
+        agreement += [
+            (name, m, other, value) for m, row in pairs for other, value in zip(facts["models_asked"], row, strict=True)
+        ]
+    named = {"curves": curves, "models": models, "places": places, "nearest": near, "agreement": agreement}
+    return {f"audit_{name}.csv": rows for name, rows in named.items()}
+
+
+def write_csv(folder: Path, report: dict[str, Any]) -> list[Path]:
+    """Write the tables into `folder`; returns their paths."""
+    paths = []
+    for name, rows in tables(report).items():
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows(rows)
+        store.write_bytes(folder / name, text.getvalue().encode())
+        paths.append(folder / name)
+    return paths

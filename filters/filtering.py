@@ -1,0 +1,159 @@
+"""`filter`: the rule over all of the chosen models' fresh predictions, one keep list per scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from build_bench.errors import InputError
+from build_bench.filters import coverage, first_turn, inputs, keep_list, predictions
+from build_bench.filters.first_turn import Rule
+from build_bench.filters.inputs import Inputs
+from build_bench.filters.keep_list import KeepStamp
+from build_bench.store import Work
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """How to filter."""
+
+    rule: Rule
+    models: tuple[str, ...] = ()
+    """Those asked; all in the cache if none is named."""
+    allow_missing: bool = False
+    engine: str = "cpu"
+
+
+@dataclass(frozen=True, slots=True)
+class KeepList:
+    """A keep list as it lies on disk."""
+
+    stamp: KeepStamp
+    table: pa.Table
+    """Columns of `keep_list.SCHEMA`."""
+
+    def facts(self) -> dict[str, Any]:
+        """kept, and the share of right first answers to all samples and to those kept."""
+        kept = self.table.filter(self.table["kept"])
+        return {
+            "kept": len(kept),
+            "first_turn_accuracy": _accuracy(self.table),
+            "kept_first_turn_accuracy": _accuracy(kept),
+        }
+
+
+def _accuracy(table: pa.Table) -> float | None:
+    answers = pc.sum(table["models"]).as_py()
+    return pc.sum(table["correct"]).as_py() / answers if answers else None
+
+
+def read_inputs(work: Work, scenarios: Sequence[str], *, save: bool = True) -> dict[str, Inputs]:
+    """What the built ones of `scenarios` show. Raises `InputError` if none is built."""
+    found = {name: inputs.read(work, name, save=save) for name in inputs.built(work, scenarios)}
+    if not found:
+        raise InputError(f"nothing is built in {work.root}", "run build-bench build SCENARIO, or build-bench all")
+    return found
+
+
+def filter_(work: Work, scenarios: Sequence[str], choice: Choice) -> dict[str, Any]:
+    """Write the keep lists of the built scenarios; returns rule, threshold, models and counts per scenario.
+
+    Raises `InputError` listing what isn't covered, unless that is allowed; no keep list is touched then.
+    """
+    engine = keep_list.engine(choice.engine)
+    models = keep_list.chosen_models(work, choice.models)
+    shown = read_inputs(work, scenarios)
+    marked = {name: keep_list.mark(work, models, name, found) for name, found in shown.items()}
+    decided = {name: keep_list.decide(found, choice.rule, engine) for name, found in marked.items()}
+    full = all(pc.min(table["models"]).as_py() == len(models) for table in decided.values())
+    covered = {} if full else coverage.table(work, models, shown)
+    if not choice.allow_missing:
+        keep_list.refuse_gaps(covered)
+    for name, table in decided.items():
+        files = marked[name].files
+        gaps = {model: asdict(found[name]) for model, found in covered.items() if not found[name].complete}
+        stamp = KeepStamp(
+            choice.rule.name,
+            str(choice.rule.threshold),
+            not choice.models,
+            {model: files[model].digest if model in files else "" for model in models},
+            shown[name].key,
+            gaps,
+        )
+        keep_list.write(work, name, table, stamp)
+    return report(read(work, list(decided)))
+
+
+def report(lists: Mapping[str, KeepList]) -> dict[str, Any]:
+    """What a filter came to."""
+    said = keep_list.facts({name: found.stamp for name, found in lists.items()})
+    return {**said, "scenarios": {name: {"total": len(k.table), **k.facts()} for name, k in lists.items()}}
+
+
+def read(work: Work, scenarios: Sequence[str]) -> dict[str, KeepList]:
+    """The keep lists there are, fresh or not."""
+    stamps = {name: stamp for name in scenarios if (stamp := keep_list.read_stamp(work, name))}
+    return {name: KeepList(stamp, keep_list.read(work, name)) for name, stamp in stamps.items()}
+
+
+def fresh(work: Work, scenarios: Sequence[str]) -> dict[str, KeepList]:
+    """The keep lists of `scenarios`, to be applied; none if none was ever written.
+
+    Raises `InputError` if one is absent or stale, or if they were decided by different rules.
+    """
+    lists = read(work, scenarios)
+    if not lists:
+        return {}
+    hint = "run build-bench filter again; or assemble without the split `filtered`: --unfiltered"
+    for name in scenarios:
+        if name not in lists:
+            raise InputError(f"{name} has no keep list, and others do", hint)
+        if why := keep_list.why_stale(work, name, lists[name].stamp, inputs.read(work, name, save=False)):
+            raise InputError(f"{name}: {why}", hint)
+    if len({(found.stamp.rule, tuple(found.stamp.models)) for found in lists.values()}) > 1:
+        raise InputError("the scenarios were filtered by different rules or models", hint)
+    return lists
+
+
+def again(work: Work, scenarios: Sequence[str]) -> tuple[dict[str, KeepList], str]:
+    """Fresh keep lists for `all`: those there are, or filtered as before; or none, and why not in a line."""
+    if not predictions.models(work):
+        return {}, "There are no predictions, so no split `filtered`: run build-bench predict, then all again."
+    former = next(iter(read(work, scenarios).values()), None)
+    choice = Choice(first_turn.rule())
+    if former:
+        stamp = former.stamp
+        choice = Choice(
+            first_turn.rule(stamp.threshold), () if stamp.all_models else tuple(stamp.models), bool(stamp.gaps)
+        )
+    try:
+        filter_(work, scenarios, choice)
+        return fresh(work, scenarios), ""
+    except InputError as error:
+        return {}, f"Not filtered, so no split `filtered`: {error.message}"
+
+
+def status(work: Work, scenario: str) -> dict[str, Any]:
+    """predicted_by, kept and stale of contract section 9. Writes nothing."""
+    models = predictions.models(work)
+    stamp = keep_list.read_stamp(work, scenario)
+    if not (models or stamp) or not inputs.built(work, [scenario]):
+        return {"predicted_by": {}, "kept": None, "stale": []}
+    shown = inputs.read(work, scenario, save=False)
+    covered = {model: found[scenario] for model, found in coverage.table(work, models, {scenario: shown}).items()}
+    stale = [
+        f"predictions of {model}: {found.stale:,} samples changed" for model, found in covered.items() if found.stale
+    ]
+    kept = None
+    if stamp:
+        kept = int(pc.sum(keep_list.read(work, scenario)["kept"]).as_py() or 0)
+        stale += filter(None, [keep_list.why_stale(work, scenario, stamp, shown)])
+    return {
+        "predicted_by": {m: found.fresh for m, found in covered.items() if found.fresh},
+        "kept": kept,
+        "stale": stale,
+    }

@@ -1,0 +1,174 @@
+"""The keep list: id -> kept, correct, models, in work/keep/<scenario>.parquet, with all that it was decided on.
+
+It decides, it cuts nothing: `assemble` applies it, while it is fresh.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import msgspec
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from build_bench import store
+from build_bench.errors import InputError, UsageError, unknown
+from build_bench.filters import coverage, first_turn, predictions
+from build_bench.filters.first_turn import Rule
+from build_bench.filters.inputs import Inputs
+from build_bench.filters.predictions import Settled
+from build_bench.store import Work
+
+SCHEMA = pa.schema([("id", pa.string()), ("kept", pa.bool_()), ("correct", pa.int32()), ("models", pa.int32())])
+ENGINES = ("cpu", "gpu")
+BASELINE = "baseline:"
+"""Begins the name of a model that looks at nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeepStamp:
+    """What a keep list was decided on."""
+
+    rule: str
+    threshold: str
+    """Exactly, as a decimal or a fraction."""
+    all_models: bool
+    """Whether all that the cache held were asked, rather than those that --models names."""
+    models: dict[str, str]
+    """Model -> digest of what it said; empty if it said nothing of this scenario."""
+    inputs: str
+    """Digest of what the samples showed."""
+    gaps: dict[str, dict[str, int]]
+    """Model -> stale, missing and failed samples, where --allow-missing let them pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """Who was right on which sample of a scenario."""
+
+    inputs: Inputs
+    files: dict[str, Settled]
+    """By model; those that said something of the scenario."""
+    table: pl.LazyFrame
+    """`first_turn.side_by_side`, in the order of `files`."""
+
+    def tally(self) -> pl.LazyFrame:
+        """id, first_turn_answerable, correct, models."""
+        return first_turn.tally(self.table, len(self.files))
+
+
+def chosen_models(work: Work, wanted: Sequence[str]) -> list[str]:
+    """The models wanted, or all in the cache. Raises `UsageError` for one that isn't there, `InputError` if none is."""
+    known = predictions.models(work)
+    for name in wanted:
+        if name not in known:
+            raise unknown("model with predictions", name, known)
+    if not known:
+        raise InputError(f"there are no predictions in {work.predictions}", "run build-bench predict first")
+    return [name for name in known if name in wanted or not wanted]
+
+
+def mark(work: Work, models: Sequence[str], scenario: str, inputs: Inputs) -> Marked:
+    """Bring the models' files up to date and mark them. Raises `InputError` for a file that is broken."""
+    files = {
+        model: predictions.settle(work, model, scenario, inputs)
+        for model in models
+        if predictions.path_of(work, model, scenario).exists()
+    }
+    samples = inputs.table.lazy()
+    marks = []
+    for file in files.values():
+        scanned = pl.scan_parquet(file.path)
+        if file.complete:
+            marks.append(first_turn.marks(samples, scanned.head(len(inputs.table)), exact=True))
+        else:  # one join after the other: side by side they would all be in memory
+            marks.append(first_turn.marks(samples, scanned).collect(engine="streaming").lazy())
+    return Marked(inputs, files, first_turn.side_by_side(samples, marks))
+
+
+def engine(name: str) -> Literal["streaming", "gpu"]:
+    """polars' name of an engine. Raises `UsageError` if it isn't installed."""
+    if name == "gpu" and importlib.util.find_spec("cudf_polars") is None:
+        raise UsageError(
+            "--engine gpu needs cudf_polars, which is not installed",
+            "install cudf-polars on a machine with an NVIDIA GPU, or leave --engine out: the keep list is the same",
+        )
+    return "gpu" if name == "gpu" else "streaming"
+
+
+def decide(marked: Marked, rule: Rule, on: Literal["streaming", "gpu"] = "streaming") -> pa.Table:
+    """The keep list of a scenario, columns of `SCHEMA`, in id order."""
+    counts = marked.tally().collect(engine=on)
+    decided = counts.with_columns(first_turn.kept(counts, rule))
+    return decided.select(SCHEMA.names).to_arrow().cast(SCHEMA)
+
+
+def refuse_gaps(covered: Mapping[str, Mapping[str, coverage.Coverage]]) -> None:
+    """Raise `InputError` listing every model and scenario that isn't covered."""
+    if found := coverage.gaps(covered):
+        listed = "\n    ".join(found)
+        raise InputError(
+            f"not every model has answered every sample as it is now:\n    {listed}",
+            "run build-bench predict again, leave models out with --models, or allow it with --allow-missing",
+        )
+
+
+def write(work: Work, scenario: str, decided: pa.Table, stamp: KeepStamp) -> None:
+    """Write a keep list, unless it is there already."""
+    path = work.keep(scenario)
+    if not (path.exists() and read_stamp(work, scenario) == stamp):
+        store.write_table(path, decided, asdict(stamp), 1 << 17)
+
+
+def read(work: Work, scenario: str) -> pa.Table:
+    """A scenario's keep list."""
+    with pq.ParquetFile(work.keep(scenario)) as file:  # read_table would load pyarrow.dataset first
+        return file.read()
+
+
+def read_stamp(work: Work, scenario: str) -> KeepStamp | None:
+    """What a scenario's keep list was decided on; None if there is none, or one that another version wrote."""
+    path = work.keep(scenario)
+    try:
+        return msgspec.convert(store.stamp_of(path), KeepStamp) if path.exists() else None
+    except msgspec.ValidationError:
+        return None
+
+
+def why_stale(work: Work, scenario: str, stamp: KeepStamp, inputs: Inputs) -> str:
+    """What has changed since a keep list was decided, in words; empty if nothing has. Writes nothing."""
+    if stamp.inputs != inputs.key:
+        return "keep list: samples changed since they were filtered"
+    now = predictions.models(work)
+    if stamp.all_models and (new := sorted(set(now) - set(stamp.models))):
+        return f"keep list: predictions came in of {', '.join(new)}"
+    changed = [model for model, digest in stamp.models.items() if digest != _digest(work, model, scenario, inputs)]
+    return f"keep list: predictions changed of {', '.join(changed)}" if changed else ""
+
+
+def _digest(work: Work, model: str, scenario: str, inputs: Inputs) -> str:
+    path = predictions.path_of(work, model, scenario)
+    return predictions.digest(path, inputs) if path.exists() else ""
+
+
+def facts(stamps: Mapping[str, KeepStamp]) -> dict[str, Any]:
+    """What the manifest says of the filter, from the stamps of the scenarios that have one."""
+    first = next(iter(stamps.values()))
+    threshold = float(first_turn.share(first.threshold, "threshold"))
+    return {
+        "rule": first.rule,
+        "threshold": threshold,
+        "filtered_by": f"those that fewer than {threshold:g} of the models got right at first sight ({first.rule})",
+        "models": {
+            model: {
+                "baseline": model.startswith(BASELINE),
+                "predictions": {name: stamp.models.get(model, "") for name, stamp in stamps.items()},
+            }
+            for model in sorted({model for stamp in stamps.values() for model in stamp.models})
+        },
+        "allowed_missing": {name: stamp.gaps for name, stamp in stamps.items() if stamp.gaps},
+    }

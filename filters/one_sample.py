@@ -1,0 +1,102 @@
+"""Why one sample is in or out: its counts, what each model said, the rule; or why it was never built."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from build_bench import prompting, store
+from build_bench.errors import UsageError
+from build_bench.filters import inputs as first_inputs
+from build_bench.filters import predictions
+from build_bench.filters.first_turn import Rule
+from build_bench.filters.inputs import FirstTurn, Inputs
+from build_bench.filters.predictions import FAILED
+from build_bench.store import Work
+
+STALE = "stale"
+"""Said of an answer to what the sample showed formerly: it doesn't count."""
+
+
+def explain(work: Work, sample: str, models: Sequence[str], inputs: Mapping[str, Inputs], rule: Rule) -> dict[str, Any]:
+    """Everything about one sample. Raises `UsageError`, naming the nearest, if no candidate has that id.
+
+    `kept` and `why` always; for a built sample also `correct`, `models`, `needed`, `prompt`, `right`, and `answers`:
+    per model its verdict and text.
+    """
+    for scenario, shown in inputs.items():
+        row = shown.table.filter(pl.col("id") == sample)
+        if len(row):
+            return _built(work, scenario, row.row(0, named=True), models, rule)
+        if sample.startswith(f"{scenario}-") and (why := _rejected(work, scenario, sample)):
+            return {"id": sample, "scenario": scenario, "kept": False, "why": why}
+    scenario = sample.partition("-")[0]
+    known = [name for key, shown in inputs.items() if key == scenario for name in shown.table["id"]]
+    known = known or [name for shown in inputs.values() for name in shown.table["id"]]
+    near = difflib.get_close_matches(sample, known, n=1, cutoff=0)
+    raise UsageError(f"there is no sample {sample!r}", f"did you mean {near[0]!r}?" if near else "")
+
+
+def _rejected(work: Work, scenario: str, sample: str) -> str:
+    for rejection in store.read_rejections(work.rejected(scenario)):
+        if f"{scenario}-{prompting.slug(rejection.source_key)}" == sample:
+            detail = f": {rejection.detail}" if rejection.detail else ""
+            return f"rejected at stage {rejection.stage}, {rejection.reason}{detail}"
+    return ""
+
+
+def _built(work: Work, scenario: str, shown: Mapping[str, Any], models: Sequence[str], rule: Rule) -> dict[str, Any]:
+    sample = shown["id"]
+    turn = first_turn_of(work, scenario, sample)
+    answers = {}
+    for model in models:
+        path = predictions.path_of(work, model, scenario)
+        if path.exists():
+            rows = pl.scan_parquet(path).filter(pl.col("id") == sample).collect().to_dicts()
+            answers[model] = _said(rows, shown["input_digest"])
+    given = [said for said in answers.values() if said["verdict"] not in (FAILED, STALE, None)]
+    correct = sum(said["verdict"] == "correct" for said in given)
+    dropped = rule.drops(correct, len(given), shown["first_turn_answerable"])
+    return {
+        "id": sample,
+        "scenario": scenario,
+        "kept": not dropped,
+        "why": _why(correct, len(given), shown["first_turn_answerable"], rule),
+        "correct": correct,
+        "models": len(given),
+        "needed": rule.needed(len(given)),
+        "rule": rule.name,
+        "threshold": float(rule.threshold),
+        "prompt": turn.prompt,
+        "right": turn.row["answer"],
+        "crop": list(turn.episode.view.crop),
+        "source": dict(turn.row["source"]),
+        "answers": answers,
+    }
+
+
+def first_turn_of(work: Work, scenario: str, sample: str) -> FirstTurn:
+    """What one built sample shows."""
+    return next(first_inputs.first_turns(work, scenario, {sample}))
+
+
+def _said(rows: Sequence[Mapping[str, Any]], digest: str) -> dict[str, Any]:
+    for row in rows:
+        if row["input_digest"] == digest:
+            error = json.loads(row["runtime"] or "{}").get("error", "") if row["verdict"] == FAILED else ""
+            return {"verdict": row["verdict"], "answer": row["answer"], **({"error": error} if error else {})}
+    return {"verdict": STALE if rows else None, "answer": rows[-1]["answer"] if rows else None}
+
+
+def _why(correct: int, models: int, answerable: bool, rule: Rule) -> str:
+    if not answerable:
+        return "kept: at the first turn a right category counts as wrong here, so the rule spares it"
+    if not models:
+        return "kept: no model has answered it as it is now"
+    side = "dropped" if rule.drops(correct, models) else "kept"
+    line = f"the line is {rule.needed(models)} of {models} (a share of {float(rule.threshold):g}, {rule.name})"
+    return f"{side}: {correct} of {models} models were right at the first turn, {line}"

@@ -1,0 +1,53 @@
+"""A small built work folder with predictions in it: what the tests of the cache, the filter and the audit share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from build_bench import config, stages
+from build_bench.demo import SETTINGS
+from build_bench.filters import inputs, predictions
+from build_bench.filters.inputs import FirstTurn, Inputs
+from build_bench.store import Work
+from tests.fakes import fake
+
+SCENARIOS = ["rod", "mvp_n"]
+
+Say = Callable[[FirstTurn, int], str]
+"""What a made-up model answers to the sample with that number."""
+
+
+def built(root: Path) -> Work:
+    """Two scenarios, planned and rendered."""
+    work = Work(root / "work", root / "raw")
+    for scenario in SCENARIOS:
+        fake(scenario).write(work.raw / scenario)
+    stages.build(work, config.read(SCENARIOS, None, SETTINGS), SCENARIOS, 1)
+    return work
+
+
+def shown(work: Work) -> dict[str, Inputs]:
+    """The inputs of both."""
+    return {scenario: inputs.read(work, scenario) for scenario in SCENARIOS}
+
+
+def right(turn: FirstTurn, number: int) -> str:
+    """The right category."""
+    return str(turn.row["answer"])
+
+
+def wrong(turn: FirstTurn, number: int) -> str:
+    """A wrong category."""
+    return next(str(c) for c in turn.row["categories"] if c != turn.row["answer"])
+
+
+def predict(work: Work, model: str, say: Say, scenarios: list[str] | None = None) -> None:
+    """Let a made-up model answer; an empty answer is a failure."""
+    for scenario in scenarios or SCENARIOS:
+        rows = []
+        for number, turn in enumerate(inputs.first_turns(work, scenario)):
+            text = say(turn, number)
+            made = predictions.answered(turn.row, turn.digest, text, {"device": "none"})
+            rows.append(made if text else predictions.failed(turn.row["id"], turn.digest, "refused", {}))
+        predictions.merge(work, model, scenario, rows, inputs.read(work, scenario))
