@@ -1,0 +1,127 @@
+"""The command `predict`: many options, each for one kind of model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from build_bench.command_options import Common, common, known, option
+from build_bench.errors import UsageError
+
+
+@click.command()
+@click.argument("scenarios", nargs=-1, metavar="[SCENARIO...]")
+@click.option(
+    "--model",
+    "names",
+    multiple=True,
+    metavar="KIND:NAME",
+    envvar="BUILD_BENCH_MODEL",
+    help="hf:NAME or a folder, openai:NAME, baseline:random|abstain|ask|first; repeatable.",
+)
+@option(
+    "--import",
+    "file",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="Take over answers instead: parquet, CSV or JSONL with model, id, answer.",
+)
+@option("--limit", type=click.IntRange(1), metavar="N", help="At most N samples of each scenario: to try a model out.")
+@option("--refresh", is_flag=True, help="Forget what these models answered before to these scenarios.")
+@option(
+    "--batch-size",
+    type=click.IntRange(1),
+    default=8,
+    show_default=True,
+    help="hf: samples at once; halved where memory runs out.",
+)
+@option("--concurrency", type=click.IntRange(1), default=8, show_default=True, help="openai: requests at once.")
+@option(
+    "--base-url",
+    default="",
+    metavar="URL",
+    help="openai: the server, as http://localhost:8000/v1.  [default: OPENAI_BASE_URL, else api.openai.com]",
+)
+@option(
+    "--max-tokens",
+    type=click.IntRange(1),
+    default=50,
+    show_default=True,
+    help="Of an answer; a model that reasons first needs more.",
+)
+@option(
+    "--price-in",
+    type=click.FloatRange(0),
+    metavar="PRICE",
+    help="openai: of a million tokens read, to say what a run cost.",
+)
+@option("--price-out", type=click.FloatRange(0), metavar="PRICE", help="openai: of a million tokens written.")
+@common
+def predict(
+    options: Common,
+    scenarios: tuple[str, ...],
+    names: tuple[str, ...],
+    file: Path | None,
+    limit: int | None,
+    refresh: bool,
+    price_in: float | None,
+    price_out: float | None,
+    **settings: Any,
+) -> None:
+    """Ask models for their first turn at the built samples, into the cache.
+
+    \b
+    build-bench predict --model baseline:random
+    build-bench predict --model hf:llava-hf/llava-onevision-qwen2-7b-ov-hf quickdraw coco
+    build-bench predict --model openai:my-model --base-url http://localhost:8000/v1
+    build-bench predict --import answers.csv
+
+    What is answered is not asked again; after an interruption, run the same again. What a model refused or failed to
+    answer is recorded with the reason, never counts as wrong, and is asked again next time. The key for openai: comes
+    from OPENAI_API_KEY.
+    """
+    from build_bench import stages
+    from build_bench.builders import SCENARIOS
+    from build_bench.filters import inputs
+    from build_bench.models import EXAMPLES
+    from build_bench.models import Options as Settings
+
+    if bool(names) == bool(file):
+        raise UsageError("predict needs --model KIND:NAME, or --import FILE", f"for example --model {EXAMPLES}")
+    work = options.work()
+    chosen = known(scenarios) if scenarios else inputs.built(work, SCENARIOS)
+    config = options.config(chosen)
+    if file:
+        report = stages.import_predictions(work, file, chosen)
+        options.print(report, _import_lines(report))
+        return
+    report = stages.predict(work, names, chosen, Settings(config.seed, **settings), limit=limit, refresh=refresh)
+    for model in report["models"]:
+        read, written = model["tokens"]["read"], model["tokens"]["written"]
+        priced = price_in is not None or price_out is not None
+        model["cost"] = round((read * (price_in or 0) + written * (price_out or 0)) / 1e6, 6) if priced else None
+    options.print(report, _lines(report))
+
+
+def _import_lines(report: dict[str, Any]) -> Iterable[str]:
+    """What was imported, for a person."""
+    yield from (f"{name}: {count:,} answers" for name, count in report["imported"].items())
+    if report["repeated"]:
+        yield f"{report['repeated']:,} rows say what another says"
+    if report["stale"]:
+        yield f"{report['stale']:,} answer what is no longer asked like that: they don't count"
+    if report["passed_over"]:
+        yield f"columns that were not read: {', '.join(report['passed_over'])}"
+
+
+def _lines(report: dict[str, Any]) -> Iterable[str]:
+    """The report for a person."""
+    for model in report["models"]:
+        cost = "" if model["cost"] is None else f", {model['cost']:,.2f} to pay"
+        tokens = "".join(f", {count:,} tokens {what}" for what, count in model["tokens"].items() if count)
+        yield f"{model['model']}: {model['seconds']:,.0f} seconds{tokens}{cost}"
+        for name, counts in model["scenarios"].items():
+            done = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
+            yield f"    {name}: {done or 'nothing to do'}"

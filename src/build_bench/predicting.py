@@ -1,0 +1,220 @@
+"""Stage `predict`: plans + frames + a model -> predictions/, the cache of first turns (contract section 6).
+
+Each answer is kept as it comes: a line in a journal, which is folded into the cache now and then. A run killed at any
+moment loses what was being answered then, and asks nothing again that was answered.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import filelock
+import msgspec
+import polars as pl
+
+from build_bench import models
+from build_bench.errors import BuildBenchError, InputError
+from build_bench.executors import Progress, notice
+from build_bench.filters import inputs, predictions
+from build_bench.filters.inputs import FirstTurn, Inputs
+from build_bench.filters.predictions import Prediction
+from build_bench.models import ANSWERED, FAILED, REFUSED, Answer, Model, Options
+from build_bench.store import Work
+
+FOLD = 60.0
+"""Seconds between two foldings, each of which writes the model's whole file."""
+HOPELESS = 20
+"""Samples after which a model that answered none is not asked for the rest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked of each model."""
+
+    scenarios: Sequence[str]
+    options: Options
+    limit: int | None = None
+    """At most so many samples of each scenario in this run."""
+    refresh: bool = False
+    """Forget first what the model answered before."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """What a model has yet to answer of a scenario."""
+
+    work: Work
+    model: str
+    scenario: str
+    inputs: Inputs
+    ids: frozenset[str]
+    fresh: int
+
+    @property
+    def title(self) -> str:
+        return f"predict {self.scenario} with {self.model}"
+
+
+def predict(
+    work: Work, name: str, request: Request, load: Callable[[str, Options], Model] = models.load
+) -> dict[str, Any]:
+    """Ask the model `name` (KIND:NAME) for what it hasn't answered as it is now; returns the counts of `_report`.
+
+    Raises `InputError` if a scenario is not built, `UsageError` if there is no such model, `NetworkError`.
+    """
+    started = time.monotonic()
+    model_name = models.cache_name(name)
+    with _alone(work, model_name):
+        tasks = _tasks(work, model_name, request)
+        # Loading takes minutes: not before something is to be asked, and before anything is forgotten.
+        model = load(name, request.options) if any(task.ids for task in tasks) else None
+        counts: dict[str, Counter[str]] = {}
+        for task in tasks:
+            if request.refresh:
+                predictions.path_of(work, model_name, task.scenario).unlink(missing_ok=True)
+            counts[task.scenario] = _ask(task, model) if model and task.ids else Counter()
+            counts[task.scenario]["skipped"] = task.fresh
+    return _report(model_name, counts, time.monotonic() - started)
+
+
+@contextmanager
+def _alone(work: Work, model: str) -> Iterator[None]:
+    """Two models can be asked at a time, one model only once. Building goes on meanwhile: a run may take days."""
+    path = _own(work, model) / "lock"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with filelock.FileLock(path, timeout=0):
+            yield
+    except filelock.Timeout:
+        raise BuildBenchError(f"{model} is being asked by another build-bench", "wait for it") from None
+
+
+def _own(work: Work, model: str) -> Path:
+    return work.own / "predict" / predictions.folder_name(model)
+
+
+def _tasks(work: Work, model: str, request: Request) -> list[_Task]:
+    """What is to be asked, scenario by scenario. Folds what a killed run left."""
+    built = inputs.built(work, request.scenarios)
+    if not request.scenarios:
+        raise InputError(f"nothing is built in {work.root}", "run build-bench build SCENARIO, or build-bench all")
+    for scenario in request.scenarios:
+        if scenario not in built:
+            raise InputError(f"{scenario} is not built", f"run build-bench build {scenario}")
+    found = []
+    for scenario in built:
+        with work.locked():  # a build that is under way would show half of its samples
+            shown = inputs.read(work, scenario)
+            _Journal(work, model, scenario, shown).fold()
+        fresh = set() if request.refresh else _fresh(work, model, scenario, shown)
+        missing = [name for name in shown.table["id"].to_list() if name not in fresh]
+        found.append(_Task(work, model, scenario, shown, frozenset(missing[: request.limit]), len(fresh)))
+    return found
+
+
+def _fresh(work: Work, model: str, scenario: str, shown: Inputs) -> set[str]:
+    """The samples that the model has answered as they are now."""
+    path = predictions.path_of(work, model, scenario)
+    if not path.exists():
+        return set()
+    answers = predictions.read(path, model).filter(pl.col("verdict") != predictions.FAILED)
+    return set(answers.join(shown.table, on=["id", "input_digest"], how="semi")["id"].to_list())
+
+
+class _Journal:
+    """What was answered since the last folding, a line each."""
+
+    def __init__(self, work: Work, model: str, scenario: str, shown: Inputs) -> None:
+        self._where = (work, model, scenario)
+        self._inputs = shown
+        self._path = _own(work, model) / f"{scenario}.jsonl"
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._folded = time.monotonic()
+
+    def add(self, prediction: Prediction) -> None:
+        """Keep it, whatever happens to this process."""
+        with self._path.open("ab") as file:
+            file.write(msgspec.json.encode(prediction) + b"\n")
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time to fold."""
+        return time.monotonic() - self._folded >= FOLD
+
+    def fold(self) -> None:
+        """Move it into the cache. Killed in between, the next folding adds the same rows again: nothing changes."""
+        if rows := list(self._read()):
+            predictions.merge(*self._where, rows, self._inputs)
+        self._path.unlink(missing_ok=True)
+        self._folded = time.monotonic()
+
+    def _read(self) -> Iterator[Prediction]:
+        """All lines but the one that a killed run left unfinished."""
+        lines = self._path.read_bytes().split(b"\n") if self._path.exists() else []
+        for line in lines[:-1]:
+            yield msgspec.json.decode(line, type=Prediction)
+
+
+def _ask(task: _Task, model: Model) -> Counter[str]:
+    """Ask for a scenario's samples and keep the answers; returns how many came to what, and the tokens."""
+    counts: Counter[str] = Counter()
+    journal = _Journal(task.work, task.model, task.scenario, task.inputs)
+    turns = inputs.first_turns(task.work, task.scenario, task.ids)
+    started = time.monotonic()
+    try:
+        with closing(model.answers(turns)) as answers, Progress(task.title, len(task.ids), "samples") as progress:
+            for turn, answer in answers:
+                journal.add(_prediction(turn, answer, model.runtime))
+                counts.update({answer.outcome: 1, "tokens_in": answer.tokens[0], "tokens_out": answer.tokens[1]})
+                progress.add(1)
+                _stop_if_hopeless(task, counts, answer)
+                if journal.due:
+                    journal.fold()
+                    _tell(task, counts, time.monotonic() - started)
+    finally:
+        journal.fold()
+    return counts
+
+
+def _prediction(turn: FirstTurn, answer: Answer, runtime: Mapping[str, Any]) -> Prediction:
+    if answer.outcome == ANSWERED:
+        return predictions.answered(turn.row, turn.digest, answer.text, runtime)
+    return predictions.failed(turn.row["id"], turn.digest, f"{answer.outcome}: {answer.text}", runtime)
+
+
+def _stop_if_hopeless(task: _Task, counts: Counter[str], answer: Answer) -> None:
+    if not task.fresh and not counts[ANSWERED] and counts[REFUSED] + counts[FAILED] >= HOPELESS:
+        raise BuildBenchError(
+            f"{task.model} answered none of the first {HOPELESS} samples of {task.scenario}: {answer.text}",
+            "they are recorded with their reasons, and asked again next time",
+        )
+
+
+def _tell(task: _Task, counts: Counter[str], seconds: float) -> None:
+    """Where nobody sees the progress bar, a log has a line now and then."""
+    if sys.stderr.isatty():
+        return
+    done = sum(counts[outcome] for outcome in (ANSWERED, REFUSED, FAILED))
+    left = (len(task.ids) - done) * seconds / done / 60
+    notice(f"{task.title}: {done:,} of {len(task.ids):,}, {done / seconds:.2g} a second, {left:,.0f} minutes left")
+
+
+def _report(model: str, counts: Mapping[str, Counter[str]], seconds: float) -> dict[str, Any]:
+    """Per scenario how many were answered, skipped (answered before), refused and failed; and what it took."""
+    total = Counter[str]()
+    for found in counts.values():
+        total.update(found)
+    outcomes = (ANSWERED, "skipped", REFUSED, FAILED)
+    return {
+        "model": model,
+        "scenarios": {name: {outcome: found[outcome] for outcome in outcomes} for name, found in counts.items()},
+        "seconds": round(seconds, 1),
+        "tokens": {"read": total["tokens_in"], "written": total["tokens_out"]},
+    }

@@ -1,0 +1,286 @@
+"""Asking models: each sample once, whatever happens; and what is recorded of it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import filelock
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from build_bench import cli, models, predicting, store
+from build_bench.errors import BuildBenchError, InputError, NetworkError, UsageError
+from build_bench.filters import inputs, predictions
+from build_bench.filters.inputs import FirstTurn
+from build_bench.models import ANSWERED, FAILED, REFUSED, Answer, Options
+from build_bench.predicting import predict
+from build_bench.store import Work
+from tests.asked import SCENARIO, Scripted, build, killed_run, request, right, rows
+
+NAME = "openai:scripted"
+
+
+@pytest.fixture(scope="module")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Work:
+    return build(tmp_path_factory.mktemp("built"))
+
+
+@pytest.fixture
+def work(once: Work, tmp_path: Path) -> Work:
+    shutil.copytree(once.root, tmp_path / "work")
+    return Work(tmp_path / "work", tmp_path / "work" / "raw")
+
+
+def ids(work: Work) -> list[str]:
+    return list(inputs.read(work, SCENARIO).table["id"])
+
+
+def counts(report: dict[str, Any]) -> dict[str, int]:
+    return {what: count for what, count in report["scenarios"][SCENARIO].items() if count}
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict"), [("abstain", "abstain"), ("ask", "proactive"), ("first", None), ("random", None)]
+)
+def test_baselines_do_as_they_are_called(name: str, verdict: str | None, work: Work) -> None:
+    report = predict(work, f"baseline:{name}", request())
+    found = rows(work, f"baseline:{name}")
+    assert counts(report) == {"answered": len(ids(work))}
+    assert list(found["id"]) == ids(work)
+    assert "unparsed" not in set(found["verdict"])
+    if verdict:
+        assert set(found["verdict"]) == {verdict}
+    if name == "first":
+        assert set(found["choice"]) == {0}
+
+
+def test_random_answers_depend_on_seed_and_sample_alone(work: Work) -> None:
+    def drawn(seed: int, **changes: Any) -> dict[str, str]:
+        predict(work, "baseline:random", request(options=Options(seed=seed), refresh=True, **changes))
+        return dict(rows(work, "baseline:random").select("id", "answer").iter_rows())
+
+    everything = drawn(0)
+    assert drawn(0) == everything
+    assert drawn(0, limit=3) == dict(list(everything.items())[:3])
+    assert drawn(1) != everything
+    assert len(set(rows(work, "baseline:random")["choice"])) >= 3
+
+
+def test_a_row_says_what_was_asked_answered_and_with_what(work: Work) -> None:
+    predict(work, NAME, request(), Scripted(right))
+    row = rows(work, NAME).row(0, named=True)
+    turn = next(inputs.first_turns(work, SCENARIO))
+    assert (row["model"], row["id"], row["input_digest"]) == (NAME, turn.row["id"], turn.digest)
+    assert (row["answer"], row["verdict"]) == (turn.row["answer"], "correct")
+    assert json.loads(row["runtime"]) == {"device": "test"}
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", row["created"])
+
+
+def test_what_is_answered_is_not_asked_again(work: Work) -> None:
+    first, second = Scripted(right), Scripted(right)
+    predict(work, NAME, request(limit=4), first)
+    report = predict(work, NAME, request(), second)
+    assert sorted(first.asked + second.asked) == ids(work)
+    assert counts(report) == {"answered": len(ids(work)) - 4, "skipped": 4}
+    assert report["tokens"] == {"read": 100 * (len(ids(work)) - 4), "written": 3 * (len(ids(work)) - 4)}
+
+
+def test_a_model_that_has_nothing_to_do_is_not_loaded(work: Work) -> None:
+    predict(work, NAME, request(), Scripted(right))
+
+    def load(name: str, options: Options) -> models.Model:
+        raise AssertionError("loaded")
+
+    assert counts(predict(work, NAME, request(), load)) == {"skipped": len(ids(work))}
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), NetworkError("gone"), RuntimeError("bug")])
+@pytest.mark.parametrize("fold", [0.0, 60.0])
+def test_whatever_ends_a_run_keeps_what_was_answered(
+    error: BaseException, fold: float, work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(predicting, "FOLD", fold)
+
+    def say(turn: FirstTurn) -> Answer:
+        if len(broken.asked) == 6:
+            raise error
+        return right(turn)
+
+    broken, rest = Scripted(say), Scripted(right)
+    with pytest.raises(type(error)):
+        predict(work, NAME, request(), broken)
+    assert list(rows(work, NAME)["id"]) == ids(work)[:5]
+    predict(work, NAME, request(), rest)
+    assert broken.asked[:5] + rest.asked == ids(work)
+
+
+@pytest.mark.parametrize(("where", "last", "fold"), [("add", 1, 60), ("add", 6, 60), ("add", 5, 0), ("merge", 4, 0)])
+def test_killed_at_any_moment_it_loses_and_repeats_nothing(where: str, last: int, fold: int, work: Work) -> None:
+    killed_run(work, NAME, where, last, fold)
+    rest = Scripted(right)
+    predict(work, NAME, request(), rest)
+    assert rest.asked == ids(work)[last:]
+    assert list(rows(work, NAME)["id"]) == ids(work)
+
+
+def test_an_answer_that_was_half_written_is_asked_for_again(work: Work) -> None:
+    answers = list(inputs.first_turns(work, SCENARIO))[:2]
+    known = [predictions.answered(turn.row, turn.digest, "A.", {}) for turn in answers]
+    shown = inputs.read(work, SCENARIO)
+    journal = predicting._Journal(work, NAME, SCENARIO, shown)
+    for prediction in known:
+        journal.add(prediction)
+    path = next(work.own.rglob(f"{SCENARIO}.jsonl"))
+    path.write_bytes(path.read_bytes()[:-7])
+    rest = Scripted(right)
+    predict(work, NAME, request(), rest)
+    assert rest.asked == ids(work)[1:]
+    assert not path.exists()
+
+
+def test_refused_and_failed_are_recorded_retried_and_never_wrong(work: Work) -> None:
+    first, second, *_ = ids(work)
+    bad = {first: Answer(REFUSED, "not my business"), second: Answer(FAILED, "out of memory")}
+    report = predict(work, NAME, request(), Scripted(lambda turn: bad.get(turn.row["id"]) or right(turn)))
+    assert counts(report) == {"answered": len(ids(work)) - 2, "refused": 1, "failed": 1}
+    found = rows(work, NAME)
+    assert list(found["verdict"])[:3] == [predictions.FAILED, predictions.FAILED, "correct"]
+    assert [json.loads(runtime).get("error") for runtime in found["runtime"]][:3] == [
+        "refused: not my business", "failed: out of memory", None,
+    ]  # fmt: skip
+    again = Scripted(right)
+    predict(work, NAME, request(), again)
+    assert again.asked == [first, second]
+    assert set(rows(work, NAME)["verdict"]) == {"correct"}
+    assert len(rows(work, NAME)) == len(ids(work))
+
+
+def test_a_model_that_answers_nothing_is_left_alone(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(predicting, "HOPELESS", 3)
+    model = Scripted(lambda turn: Answer(FAILED, "no such luck"))
+    with pytest.raises(BuildBenchError, match="none of the first 3 samples of coco: no such luck"):
+        predict(work, NAME, request(), model)
+    assert len(model.asked) == 3
+    assert len(rows(work, NAME)) == 3
+
+
+def test_a_changed_prompt_makes_its_own_predictions_stale_and_no_others(work: Work) -> None:
+    predict(work, NAME, request(), Scripted(right))
+    changed = ids(work)[3]
+    path = work.plans(SCENARIO)
+    table, stamp = pq.read_table(path), store.stamp_of(path)
+    edited = [
+        {**row, "question": "What on earth is this?"} if row["id"] == changed else row for row in table.to_pylist()
+    ]
+    store.write_table(path, table.from_pylist(edited, table.schema), stamp, 1024)
+    model = Scripted(right)
+    predict(work, NAME, request(), model)
+    assert model.asked == [changed]
+
+
+def test_refresh_forgets_what_was_answered(work: Work) -> None:
+    predict(work, NAME, request(), Scripted(right))
+    again = Scripted(lambda turn: Answer(ANSWERED, "Z."))
+    predict(work, NAME, request(refresh=True), again)
+    assert again.asked == ids(work)
+    assert set(rows(work, NAME)["verdict"]) == {"unparsed"}
+
+
+def test_refresh_forgets_nothing_where_the_model_can_not_be_loaded(work: Work) -> None:
+    predict(work, NAME, request(), Scripted(right))
+
+    def load(name: str, options: Options) -> models.Model:
+        raise UsageError("no such model")
+
+    with pytest.raises(UsageError):
+        predict(work, NAME, request(refresh=True), load)
+    assert len(rows(work, NAME)) == len(ids(work))
+
+
+def test_one_model_is_asked_by_one_run_at_a_time(work: Work) -> None:
+    lock = work.own / "predict" / predictions.folder_name(NAME) / "lock"
+    lock.parent.mkdir(parents=True)
+    with filelock.FileLock(lock), pytest.raises(BuildBenchError, match="being asked by another"):
+        predict(work, NAME, request(), Scripted(right))
+    with filelock.FileLock(lock):
+        predict(work, "baseline:ask", request())
+
+
+def test_what_is_not_built_is_named(work: Work) -> None:
+    with pytest.raises(InputError, match="quickdraw is not built"):
+        predict(work, NAME, replace(request(), scenarios=["quickdraw"]), Scripted(right))
+    with pytest.raises(InputError, match="nothing is built"):
+        predict(work, NAME, replace(request(), scenarios=[]), Scripted(right))
+
+
+def test_a_log_has_a_line_now_and_then(
+    work: Work, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(predicting, "FOLD", 0.0)
+    predict(work, NAME, request(limit=2), Scripted(right))
+    assert re.search(
+        r"predict coco with openai:scripted: 1 of 2, .* a second, .* minutes left", capsys.readouterr().err
+    )
+
+
+def invoke(work: Work, *arguments: str) -> Any:
+    return CliRunner().invoke(cli.group, ["predict", "--work", str(work.root), *arguments])
+
+
+def test_the_command_asks_several_models_about_all_that_is_built(work: Work) -> None:
+    done = invoke(work, "--model", "baseline:ask", "--model", "baseline:first", "--limit", "2", "--json")
+    assert done.exit_code == 0, done.output
+    reports = json.loads(done.stdout)["models"]
+    assert [report["model"] for report in reports] == ["baseline:ask", "baseline:first"]
+    assert all(list(report["scenarios"]) == [SCENARIO] and counts(report) == {"answered": 2} for report in reports)
+    assert "coco: 2 answered, 2 skipped" in invoke(work, "--model", "baseline:ask", "--limit", "2", SCENARIO).stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message", "hint"),
+    [
+        ([], "needs --model KIND:NAME, or --import FILE", "baseline:random"),
+        (["--model", "llava"], "expected KIND:NAME", "hf:"),
+        (["--model", "opnai:x"], "no kind of model 'opnai'", "did you mean 'openai'"),
+        (["--model", "baseline:randm"], "no baseline 'randm'", "did you mean 'random'"),
+        (["--model", "openai:x"], "OPENAI_API_KEY is not set", "--base-url"),
+        (["--model", "openai:x", "--base-url", "http://me:secret@here/v1"], "expected http", "OPENAI_API_KEY"),
+    ],
+)
+def test_a_wrong_command_line_is_told_how_it_should_be(
+    arguments: list[str], message: str, hint: str, work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    error = invoke(work, *arguments).exception
+    assert isinstance(error, UsageError)
+    assert message in error.message
+    assert hint in error.hint
+    assert "secret" not in error.message + error.hint
+
+
+def test_a_missing_extra_is_named_with_the_line_that_installs_it(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    find: Callable[..., Any] = lambda name: None  # noqa: E731
+    monkeypatch.setattr("importlib.util.find_spec", find)
+    with pytest.raises(UsageError) as missing:
+        predict(work, "hf:some/model", request())
+    assert "torch, transformers, accelerate" in missing.value.message
+    assert missing.value.hint == "pip install 'build-bench[predict]'"
+
+
+def test_an_answer_may_have_as_many_tokens_as_in_the_evaluators_script() -> None:
+    assert Options().max_tokens == 50
+
+
+def test_a_folder_is_called_by_its_name_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "my-model"
+    folder.mkdir()
+    assert models.cache_name(f"hf:{folder}") == "hf:my-model"
+    assert models.cache_name("hf:org/model") == "hf:org/model"
