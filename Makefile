@@ -4,9 +4,12 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 # The demo's own environment is light; testing needs the extra `dev`, benchmarks the extra `bench`.
 
-.PHONY: help demo test check bench clean
+# Pinned to what the tests were run with: the newest torch may come for CUDA only, in several GB.
+TORCH ?= torch==2.13.0
+
+.PHONY: help demo test test-models check bench clean
 help:                         ## what there is to type
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/ -/'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/ -/'
 
 $(BIN)/build-bench: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -15,6 +18,10 @@ $(BIN)/build-bench: pyproject.toml
 
 $(VENV)/dev: pyproject.toml $(BIN)/build-bench
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+$(VENV)/models: pyproject.toml $(VENV)/dev
+	$(BIN)/pip install --quiet --disable-pip-version-check '$(TORCH)' --editable '.[predict]'
 	@touch $@
 
 $(VENV)/bench: pyproject.toml $(BIN)/build-bench
@@ -27,6 +34,9 @@ demo: $(BIN)/build-bench      ## build a small dataset of raw files that it draw
 test: $(VENV)/dev             ## run the tests
 	$(BIN)/python -m pytest
 
+test-models: $(VENV)/models   ## run the tests of models on this machine: installs torch and transformers, about 1 GB
+	$(BIN)/python -m pytest tests/test_hugging_face.py
+
 check: $(VENV)/dev            ## format, lint, types, import contracts, tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -36,7 +46,7 @@ check: $(VENV)/dev            ## format, lint, types, import contracts, tests
 	$(BIN)/python -m pytest
 
 bench: $(VENV)/bench          ## measure against the nearest peers, side by side
-	for script in bench/*.py; do $(BIN)/python $$script || exit 1; done
+	for script in bench/*.py; do echo "# $$script"; $(BIN)/python -u $$script || exit 1; done
 
 clean:                        ## remove what make made, not what was built with it
 	rm -rf $(VENV) build dist *.egg-info

@@ -269,3 +269,17 @@ def test_where_the_fast_way_stops_the_filter_goes_on(films: dict[str, Path], mon
 
     monkeypatch.setattr(changeit_video, "_decoded", stops)
     assert _digests(path) == expected
+
+
+def test_a_title_that_is_not_utf8_is_no_reason_to_refuse_a_video(tmp_path: Path) -> None:
+    path = tmp_path / "titled.mp4"
+    with av.open(str(path), "w") as container:
+        container.metadata["title"] = "a title"
+        stream = container.add_stream("mpeg4", rate=25)
+        stream.width = stream.height = 16
+        container.mux(
+            stream.encode(VideoFrame.from_ndarray(np.zeros((16, 16), np.uint8), "gray").reformat(format="yuv420p"))
+        )
+        container.mux(stream.encode(None))
+    path.write_bytes(path.read_bytes().replace(b"a title", b"\xff\xfe\x80tle"))
+    assert Video(path).seconds == 1

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from build_bench import prompting
+from build_bench import prompting, raw_sources
 from build_bench.builders.coco import CocoBuilder, CocoSettings
 from build_bench.demo.coco import FIRST_ID, SCENES, write
 from build_bench.errors import InputError, Rejected
@@ -189,6 +189,36 @@ def test_a_file_name_that_leads_elsewhere_is_refused(name: str, tmp_path: Path) 
         Coco(root).picture(name)
 
 
+def test_a_picture_that_can_not_be_there_is_missing_and_the_others_are_built(tmp_path: Path) -> None:
+    images = [image(7, file_name="x" * 5000 + ".jpg"), image(8, file_name="link.jpg"), image(9)]
+    root = lay(tmp_path / "coco", images, [annotation(n, n) for n in (7, 8, 9)])
+    (root / "val2014" / "link.jpg").symlink_to("nowhere")
+    found = outcomes(root)
+    assert [reason_of(found[key])[0] for key in "78"] == ["missing_picture"] * 2
+    assert isinstance(found["9"], Draft)
+    assert Coco(root).stamp(images[0]["file_name"]) == Coco(root).stamp("link.jpg") == "missing"
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_file_larger_than_any_picture_is_not_read(
+    packed: bool, drawn: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(raw_sources, "LARGEST", 100)
+    root = pack(drawn, tmp_path / "coco", zipfile.ZIP_DEFLATED) if packed else drawn
+    with pytest.raises(Rejected, match="too_large"):
+        Coco(root).picture(f"COCO_val2014_{FIRST_ID:012d}.jpg")
+
+
+@pytest.mark.parametrize("name", ["cat {foo}", "", " . ", "a\tb", "vitamin c. pill", "I do not know"])
+def test_a_category_that_can_not_be_shown_is_refused_by_name_before_anything_is_planned(
+    name: str, tmp_path: Path
+) -> None:
+    root = lay(tmp_path / "coco", [image(7)], [annotation(1, 7)], categories=[*CATEGORIES, {"id": 99, "name": name}])
+    with pytest.raises(InputError, match="coco: category 99") as caught:
+        outcomes(root)
+    assert repr(name) in caught.value.message
+
+
 def test_a_picture_too_small_for_a_first_view_has_none(tmp_path: Path) -> None:
     root = lay(tmp_path / "coco", [image(7, width=31, height=31)], [annotation(1, 7, bbox=[2, 2, 26, 26])])
     assert reason_of(outcomes(root)["7"])[0] == "no_view"
@@ -205,6 +235,8 @@ def test_a_picture_too_small_for_a_first_view_has_none(tmp_path: Path) -> None:
         ('{"images": [], "annotations": [}', "not valid JSON at byte 31"),
         ('{"images": [], "annotations": [', "not valid JSON at byte 31"),
         ("", "is empty"),
+        ('{"images": [], "info": ' + "[" * 100_000, "nested too deep"),
+        ('{"images": [{"id": "x"}, ' + "[" * 100_000, "nested too deep"),
     ],
 )
 def test_another_kind_of_file_or_broken_json_is_refused_by_name(text: str, problem: str, tmp_path: Path) -> None:
@@ -448,7 +480,8 @@ def test_a_child_process_opens_a_zip_of_its_own(drawn: Path, tmp_path: Path, mon
 @pytest.mark.parametrize(
     "settings",
     [{"margin": -0.1}, {"max_iou": 1.5}, {"min_side": 0}, {"crops_per_image": 10}, {"clip_prompt": "a photo"},
-     {"clip_prompt": "{x}"}, {"clip_weights": ""}],
+     {"clip_prompt": "{x}"}, {"clip_weights": ""}, {"annotations": "/etc/passwd"}, {"annotations": "a/../../b.json"},
+     {"annotations": ""}, {"pictures": "../.."}, {"pictures": "/srv"}, {"pictures": "..\\x"}],
 )  # fmt: skip
 def test_settings_out_of_range_are_refused(settings: Row) -> None:
     with pytest.raises(ValueError, match=next(iter(settings))):

@@ -27,6 +27,12 @@ def test_the_command_line_wins_over_the_file_and_the_file_over_the_defaults(tmp_
         ("quickdraw.per_class=five", "expected int", ""),
         ("quickdraw.per_class", "expected SCENARIO.KEY=VALUE", ""),
         ("per_class=5", "expected SCENARIO.KEY=VALUE", ""),
+        ("seed.x=1", "no scenario 'seed'", ""),
+        (f"quickdraw.size={'9' * 30}", "expected a whole number of at most 2,147,483,647", ""),
+        (f"quickdraw.size={'9' * 5000}", "expected int", ""),
+        ("quickdraw.line_width=inf", "expected a finite number", ""),
+        ("quickdraw.line_width=nan", "expected a finite number", ""),
+        ("quickdraw.line_width=1e999", "expected a finite number", ""),
     ],
 )
 def test_a_wrong_setting_is_refused_by_name(change: str, message: str, hint: str) -> None:
@@ -37,13 +43,36 @@ def test_a_wrong_setting_is_refused_by_name(change: str, message: str, hint: str
 
 
 @pytest.mark.parametrize(
-    "text", ["seed = 'one'", "quickdraw = 5", "[quickdraw]\nper_class = true", "not toml", "sead = 1"]
+    "text",
+    [
+        "seed = 'one'",
+        "seed = true",
+        f"seed = {2**63}",
+        "quickdraw = 5",
+        "[quickdraw]\nper_class = true",
+        "not toml",
+        "sead = 1",
+        f"x = {'[' * 5000}",
+        f"seed = {'9' * 5000}",
+        f"seed = 0x{'f' * 5000}",
+        f"[quickdraw]\nsize = {'9' * 30}",
+        f"[quickdraw]\nline_width = 1{'0' * 400}",
+        f"[quickdraw]\nline_width = 0x{'f' * 5000}",
+        "[quickdraw]\nline_width = nan",
+    ],
 )
 def test_a_wrong_file_is_refused(text: str, tmp_path: Path) -> None:
     file = tmp_path / "bench.toml"
     file.write_text(text)
     with pytest.raises(UsageError):
         config.read(["quickdraw"], file)
+
+
+def test_a_seed_is_no_scenario_also_if_the_file_has_one(tmp_path: Path) -> None:
+    file = tmp_path / "bench.toml"
+    file.write_text("seed = 1")
+    with pytest.raises(UsageError, match="no scenario 'seed'"):
+        config.read(["quickdraw"], file, ["seed.x=1"])
 
 
 def test_a_file_may_configure_scenarios_that_are_not_built(tmp_path: Path) -> None:

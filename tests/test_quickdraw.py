@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import tempfile
 from collections import Counter
@@ -167,6 +168,24 @@ class TestFiles:
         assert ", cat," not in absent
         assert [other.split(" is ")[0] for other in others] == ["cat.ndjson", "full_simplified_cat (1).ndjson"]
 
+    def test_a_name_that_is_not_utf8_is_shown_escaped(self, tmp_path: Path) -> None:
+        odd = os.fsdecode(b"\xff")
+        put(tmp_path, [row()], f"simplified/c{odd}t.ndjson")
+        put(tmp_path, [row(), "{"], f"{odd}/simplified/cat.ndjson")
+        reader = QuickDraw(tmp_path)
+        found = list(reader.choose("cat", 10, 0))
+        assert len(ids(found)) == 1
+        assert "\\xff/simplified/cat.ndjson, line 2" in rejected(found)["broken_line"]
+        assert any(r"simplified/c\xfft.ndjson is not named as a word" in gap for gap in reader.gaps)
+        "\n".join(reader.gaps).encode()
+
+    def test_a_link_that_leads_nowhere_is_a_gap_and_other_words_are_built(self, tmp_path: Path) -> None:
+        put(tmp_path, [row()])
+        (tmp_path / "full/simplified/dog.ndjson").symlink_to("nowhere")
+        reader = QuickDraw(tmp_path)
+        assert reader.words == ("cat",)
+        assert "full/simplified/dog.ndjson leads to no file: it was not read" in reader.gaps
+
     def test_nothing_at_all_is_an_error_that_names_the_folder(self, tmp_path: Path) -> None:
         root = tmp_path / "quickdraw"
         for _ in range(2):
@@ -277,6 +296,8 @@ class TestDefects:
             ("broken_line", row(key_id=str(2**64))),
             ("broken_line", row(key_id=-5)),
             ("broken_line", row(key_id=None)),
+            ("broken_line", row("77", drawing=0).replace(":0", ":" + "[" * 100_000)),
+            ("broken_line", '{"deep":' + "[" * 100_000 + "]" * 100_000 + "," + row("77")[1:]),
             ("broken_line", '{"key_id":"1",' + row("2")[1:]),
             ("wrong_type", row(recognized="true")),
             ("wrong_type", row(drawing="strokes")),

@@ -31,6 +31,7 @@ def test_a_sound_row_has_no_problems() -> None:
             lambda row: row["options"].append({"text": "I cannot.", "kind": "abstain", "action": ""}),
             "2 abstain options",
         ),
+        (lambda row: [option.update(kind="invalid") for option in row["options"]], "0 abstain options"),
         (lambda row: row["categories"].pop(), "four categories"),
         (lambda row: row["categories"].__setitem__(0, "ca t."), "must differ"),
         (lambda row: row.update(answer="Horse."), "the answer is not one"),

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from build_bench import store
-from build_bench.errors import BuildBenchError, InputError
+from build_bench.errors import BuildBenchError
 from build_bench.records import Rejection
 
 
@@ -54,11 +54,18 @@ def test_a_stamp_comes_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"<html>"])
-def test_a_broken_file_is_named(content: bytes, tmp_path: Path) -> None:
+def test_a_damaged_file_counts_as_absent(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     path.write_bytes(content)
-    with pytest.raises(InputError, match="is broken"):
-        store.stamp_of(path)
+    assert store.stamp_of(path) is None
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[1]", b'{"a": 1}'])
+def test_damaged_checksums_are_computed_again(content: bytes, work: store.Work, tmp_path: Path) -> None:
+    path = tmp_path / "cat.ndjson"
+    path.write_bytes(b"abc")
+    store.write_bytes(work.own / "checksums.json", content)
+    assert store.Checksums(work).source(path, tmp_path)["sha256"] == store.sha256(path)
 
 
 def test_rejections_are_sorted_and_come_back(tmp_path: Path) -> None:

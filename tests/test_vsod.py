@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import shutil
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from build_bench import prompting
+from build_bench import prompting, raw_sources
 from build_bench.builders import vsod_suggest
 from build_bench.builders.vsod import VsodBuilder, VsodSettings
 from build_bench.builders.vsod_candidates import COUNTS, Candidates, alike, events
@@ -296,6 +297,8 @@ def test_only_objects_right_under_the_root_mean_occluded() -> None:
 
 BOMB = b'<!DOCTYPE a [<!ENTITY x "lol"><!ENTITY y "&x;&x;&x;&x;">]><annotation>&y;</annotation>'
 OUTSIDE = b'<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/hostname">]><annotation>&x;</annotation>'
+ODD = ("gb2312", "gbk", "big5", "utf-7", "nonsense", "rot13", "hex", "idna", "punycode", "unicode_escape", "bz2")
+"""Encodings that no parser reads, or that are none."""
 SIDES = b"<xmin>%s</xmin><ymin>0</ymin><xmax>9</xmax><ymax>9</ymax>"
 BOX = b"<annotation><object><bndbox>" + SIDES + b"</bndbox></object></annotation>"
 
@@ -310,6 +313,7 @@ BOX = b"<annotation><object><bndbox>" + SIDES + b"</bndbox></object></annotation
         (b"", "not well-formed"),
         (b"<html>Quota exceeded", "not well-formed"),
         (b"<annotation>" + b" " * 300_000 + b"</annotation>", "expected at most"),
+        *((b'<?xml version="1.0" encoding="%s"?><annotation/>' % name.encode(), "not well-formed") for name in ODD),
         (BOX % b"nan", "expected numbers"),
         (BOX % b"1e999", "expected numbers"),
         (BOX % b"left", "expected numbers"),
@@ -322,7 +326,11 @@ def test_an_xml_that_could_do_harm_or_says_nothing_is_refused(data: bytes, why: 
 
 
 def test_where_the_xml_tells_no_size_the_picture_does(root: Path) -> None:
-    for size in ("", "<size><width>0</width><height>0</height></size>"):
+    for size in (
+        "",
+        "<size><width>0</width><height>0</height></size>",
+        "<size><width>1e200</width><height>1e200</height></size>",
+    ):
         for number in (2, 3, 4):
             box = f"<xmin>0</xmin><ymin>0</ymin><xmax>{number * 4}</xmax><ymax>10</ymax>"
             xml_of(root, number).write_text(f"<annotation>{size}<object><bndbox>{box}</bndbox></object></annotation>")
@@ -476,6 +484,8 @@ def test_without_a_table_the_error_says_how_to_make_one(root: Path) -> None:
         (f"{fake.HEADER}\na,speeker,Nemo,,,\n", "did you mean 'speaker'"),
         (f"{fake.HEADER}\na,,Nemo,,,\n", "question_kind is '', expected speaker, count or event"),
         (f"{fake.HEADER}\na,count,three,,,\n", "answer is 'three', expected a whole number"),
+        (f"{fake.HEADER}\na,count,0,,,\n", r"answers\.csv:2: a: answer is '0', expected a whole number, at least 1"),
+        (f"{fake.HEADER}\na,speaker,I cannot tell,,,\n", r"answers\.csv:2: a: .*take it for an abstention"),
         (f"{fake.HEADER}\na,count,3,1.5,,\n", r"first is '1\.5', expected the number of a frame"),
         (f"{fake.HEADER}\na,count,3,,last,\n", "reference is 'last'"),
         (f"{fake.HEADER}\na,count,3,,,maybe\n", "strong is 'maybe', expected true, false or nothing"),
@@ -502,7 +512,7 @@ def test_tables_of_spreadsheets_are_read(root: Path) -> None:
         (root / "answers.csv").write_text(text, newline="")
         assert draft(root) == before
     (root / "answers.csv").write_bytes("video,question_kind,answer\nx,speaker,José\n".encode("latin-1"))
-    with pytest.raises(InputError, match="isn't UTF-8"):
+    with pytest.raises(InputError, match="can't be read"):
         outcomes(root)
 
 
@@ -639,3 +649,33 @@ def test_a_changed_frame_changes_the_stamp_also_in_a_zip(root: Path) -> None:
     packed = stamp()
     assert packed != before
     assert stamp() == packed
+
+
+def test_a_frame_that_can_not_be_read_rejects_its_video(root: Path) -> None:
+    for target, reason in (("nowhere", "missing_frame"), ("0008.JPEG", "unreadable_frame"), (".", "unreadable_frame")):
+        frame_of(root, 8).unlink(missing_ok=True)
+        frame_of(root, 8).symlink_to(target)
+        assert VsodBuilder(VsodSettings(), 0).stamp(plan(root), Vsod(root))
+        with pytest.raises(Rejected) as why:
+            rendered(root)
+        assert why.value.reason == reason
+
+
+def test_a_frame_larger_than_any_picture_is_not_read(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake.table(root, "test_0001,count,3,3,1,true")
+    monkeypatch.setattr(raw_sources, "LARGEST", 100)
+    for _ in range(2):
+        with pytest.raises(Rejected, match="more than a picture"):
+            rendered(root)
+        if (root / fake.DATASET).is_dir():
+            fake.pack(root)
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_a_frame_that_is_in_a_zip_twice_is_refused_by_name(root: Path) -> None:
+    member = frame_of(root, 5).relative_to(root).as_posix()
+    fake.pack(root)
+    with zipfile.ZipFile(root / f"{fake.DATASET}.zip", "a") as archive:
+        archive.writestr(member, jpeg())
+    with pytest.raises(Rejected, match=f"duplicate_frame: .*{member} more than once"):
+        rendered(root)

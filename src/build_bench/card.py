@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from string import Template
 from textwrap import shorten
 from typing import Any
@@ -17,25 +17,79 @@ REPOSITORY = "path/or/repository"
 
 
 NO_SPLIT = "No model has been run on it yet, so there is no split `filtered`: it comes with the first predictions."
+NO_LIST = "No list of ids was given, so there is no split `filtered`."
+
+NAMES = {"": "ProactiveBench, rebuilt", "proactivebench": "ProactiveBench, as released"}
+_PAPER = (
+    "*ProactiveBench: Benchmarking\nProactiveness in Multimodal Large Language Models* "
+    "([arXiv:2603.19466](https://arxiv.org/abs/2603.19466))"
+)
+ORIGINS = {
+    "": f"""Rebuilt from the original sources by `build-bench` after {_PAPER}. The samples are drawn anew
+and the questions worded anew: scores on it are not those of the published release.""",
+    "proactivebench": f"""The records and pictures of a release in the layout of `proactivebench` 0.1.1, taken over by
+`build-bench`: its questions, options and categories to the letter, and the rules of its evaluator as states.
+{_PAPER}.""",
+}
+"""By the layout that the samples were adopted from; empty: they were built."""
 
 
 def render(manifest: dict[str, Any]) -> str:
     """README.md of a manifest."""
     scenarios = manifest["scenarios"]
     return Template(manifests.text("card.md")).substitute(
-        yaml=yaml.safe_dump(_front_matter(scenarios), sort_keys=False, allow_unicode=True, width=1000),
+        yaml=yaml.safe_dump(
+            _front_matter(scenarios, NAMES[manifest.get("adopted", "")]),
+            sort_keys=False,
+            allow_unicode=True,
+            width=1000,
+        ),
         scenarios="".join(_section(name) for name in scenarios),
         repository=REPOSITORY,
         example=next(iter(scenarios)),
         counts=_counts(scenarios),
-        split_note=NO_SPLIT,
+        origin=ORIGINS[manifest.get("adopted", "")],
+        split_note=_split_note(manifest),
         made=_made(manifest),
         licences=_licences(scenarios),
         limits=_limits(scenarios),
     )
 
 
-def _front_matter(scenarios: dict[str, Any]) -> dict[str, Any]:
+def _split_note(manifest: dict[str, Any]) -> str:
+    splits = [facts["splits"] for facts in manifest["scenarios"].values()]
+    if not any("filtered" in rows for rows in splits):
+        return NO_LIST if manifest.get("adopted") else NO_SPLIT
+    kept = sum(rows.get("filtered", 0) for rows in splits)
+    note = f"Split `filtered` holds {kept:,} of them: {manifest['filtered_by'] or 'those that a list of ids keeps'}."
+    return f"{note}\n\n{_filter_note(manifest)}" if manifest["models"] else note
+
+
+def _filter_note(manifest: dict[str, Any]) -> str:
+    """Who was asked, and what it came to beside the paper's filter."""
+    asked = manifest["models"]
+    named = ", ".join(f"`{name}`" + " (a baseline)" * facts["baseline"] for name, facts in asked.items())
+    lines = [f"Asked were {len(asked)} models: {named}."]
+    if all(facts["baseline"] for facts in asked.values()):
+        lines.append(
+            "Baselines look at no picture: what they get right by luck says nothing about how hard a sample is."
+        )
+    if manifest["allowed_missing"]:
+        lines.append("Not all of them answered every sample; `manifest.json` says how many are missing where.")
+    paper = _paper()
+    rows = []
+    for name, facts in manifest["scenarios"].items():
+        accuracy = [facts["first_turn"][key] for key in ("first_turn_accuracy", "kept_first_turn_accuracy")]
+        rows.append(
+            [f"`{name}`", f"{facts['splits']['unfiltered']:,}", f"{facts['splits']['filtered']:,}"]
+            + ["-" if share is None else f"{share:.1%}" for share in accuracy]
+            + [paper(name, side) for side in ("before", "after")]
+        )
+    head = ["scenario", "`unfiltered`", "`filtered`", "right at the first turn", "of those kept"]
+    return " ".join(lines) + "\n\n" + _table([*head, "in the paper, before", "after"], rows)
+
+
+def _front_matter(scenarios: dict[str, Any], name: str) -> dict[str, Any]:
     total = sum(facts["built"] for facts in scenarios.values())
     chosen = {"all": scenarios, **{name: {name: facts} for name, facts in scenarios.items()}}
     configs: list[dict[str, Any]] = [
@@ -43,7 +97,7 @@ def _front_matter(scenarios: dict[str, Any]) -> dict[str, Any]:
     ]
     configs[0]["default"] = True
     return {
-        "pretty_name": "ProactiveBench, rebuilt",
+        "pretty_name": name,
         "license": "other",
         "license_name": "per-source",
         "license_link": "#licences",
@@ -57,9 +111,20 @@ def _front_matter(scenarios: dict[str, Any]) -> dict[str, Any]:
 
 
 def _data_files(scenarios: dict[str, Any]) -> list[dict[str, Any]]:
-    """Each scenario's own folder is named, so that no pattern reaches another's files or an older release's."""
-    paths = [f"data/{name}/{facts['digest']}/kept-*.parquet" for name, facts in scenarios.items()]
-    return [{"split": "unfiltered", "path": paths}]
+    """Each scenario's own folder is named, so that no pattern reaches another's files or an older release's. Both
+    splits name the kept files; what is empty can't be loaded, so it isn't named."""
+    paths: dict[str, list[str]] = {"filtered": [], "unfiltered": []}
+    for name, facts in scenarios.items():
+        rows = facts["splits"]
+        kept = rows.get("filtered", rows["unfiltered"])
+        folder = f"data/{name}/{facts['digest']}"
+        if kept:
+            paths["unfiltered"].append(f"{folder}/kept-*.parquet")
+        if kept and "filtered" in rows:
+            paths["filtered"].append(f"{folder}/kept-*.parquet")
+        if kept < rows["unfiltered"]:
+            paths["unfiltered"].append(f"{folder}/dropped-*.parquet")
+    return [{"split": split, "path": found} for split, found in paths.items() if found]
 
 
 def _info(config: str, scenarios: dict[str, Any]) -> dict[str, Any]:
@@ -67,9 +132,13 @@ def _info(config: str, scenarios: dict[str, Any]) -> dict[str, Any]:
     from datasets import DatasetInfo, SplitDict, SplitInfo
     from datasets.info import DatasetInfosDict
 
-    rows = sum(facts["splits"]["unfiltered"] for facts in scenarios.values())
+    splits = SplitDict()
+    for split in ("filtered", "unfiltered"):
+        parts = [facts for facts in scenarios.values() if facts["splits"].get(split)]
+        rows, size = (sum(facts[name][split] for facts in parts) for name in ("splits", "split_bytes"))
+        if parts:
+            splits[split] = SplitInfo(split, num_bytes=size, num_examples=rows)
     size = sum(facts["bytes"] for facts in scenarios.values())
-    splits = SplitDict({"unfiltered": SplitInfo("unfiltered", num_bytes=size, num_examples=rows)})
     info = DatasetInfo(features=schema.features(), splits=splits, download_size=size, dataset_size=size)
     card: dict[str, Any] = {}
     DatasetInfosDict({config: info}).to_dataset_card_data(card)
@@ -91,8 +160,14 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in [head, ["---"] * len(head), *rows])
 
 
+def _paper() -> Callable[[str, str], str]:
+    """The paper's count of a scenario before or after its filter; a dash for one that isn't in it."""
+    counts = manifests.table("expected.toml")
+    return lambda name, side: f"{counts[name][side]:,}" if name in counts else "-"
+
+
 def _counts(scenarios: dict[str, Any]) -> str:
-    paper = manifests.table("expected.toml")
+    paper = _paper()
     return _table(
         ["scenario", "samples", "frames", "candidates", "left out", "in the paper, before its filter"],
         (
@@ -102,7 +177,7 @@ def _counts(scenarios: dict[str, Any]) -> str:
                 f"{facts['frames']:,}",
                 f"{facts['candidates']:,}",
                 ", ".join(f"{count:,} {reason}" for reason, count in facts["rejected_by_reason"].items()) or "none",
-                f"{paper[name]['before']:,}",
+                paper(name, "before"),
             ]
             for name, facts in scenarios.items()
         ),
@@ -119,7 +194,8 @@ def _made(manifest: dict[str, Any]) -> str:
             for name, facts in manifest["scenarios"].items()
         ),
     )
-    intro = f"Seed {manifest['seed']}; {code}. `manifest.json` has every setting, source checksum and file."
+    seed = "" if manifest["seed"] is None else f"Seed {manifest['seed']}; "
+    intro = f"{seed}{code}. `manifest.json` has every setting, source checksum and file."
     return f"{intro}\n\n{settings}"
 
 

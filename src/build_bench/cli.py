@@ -2,103 +2,29 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import sys
 import textwrap
 import traceback
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from build_bench import __version__
-from build_bench.errors import BuildBenchError
+from build_bench.command_options import Common, Pipeline, common, known, option, strict_option, workers_option
+from build_bench.errors import BuildBenchError, InputError
+from build_bench.filter_commands import audit, filter_
+from build_bench.predict_command import predict
 
 if TYPE_CHECKING:
-    from build_bench.config import Config
     from build_bench.store import Work
 
-Command = Callable[..., None]
-
-DEMO = "demo"
-"""The work folder of `all --demo`, unless another is named: drawn files don't belong among real ones."""
-
-
-@dataclass(frozen=True, slots=True)
-class Common:
-    """The options that every command has."""
-
-    work_folder: Path | None
-    raw: Path | None
-    config_file: Path | None
-    changes: tuple[str, ...]
-    seed: int | None
-    as_json: bool
-
-    def work(self, default: str = "work") -> Work:
-        """The work folder."""
-        from build_bench.store import Work
-
-        root = self.work_folder or Path(default)
-        return Work(root, self.raw or root / "raw")
-
-    def config(self, scenarios: Sequence[str], changes: Iterable[str] = ()) -> Config:
-        """The configuration of `scenarios`; the user's own settings override `changes`."""
-        from build_bench import config
-
-        return config.read(scenarios, self.config_file, [*changes, *self.changes], self.seed)
-
-    def print(self, result: Any, lines: Iterable[str]) -> None:
-        """The result: as JSON for a program, as lines for a person."""
-        click.echo(json.dumps(result, indent=2, sort_keys=True) if self.as_json else "\n".join(lines))
-
-
-def option(*names: str, **attributes: Any) -> Callable[[Command], Command]:
-    """A click option that BUILD_BENCH_<OPTION> sets too, whatever the command."""
-    long = max(names, key=len).removeprefix("--").replace("-", "_").upper()
-    return click.option(*names, envvar=f"BUILD_BENCH_{long}", **attributes)
-
-
-def common(command: Command) -> Command:
-    """Give a command the shared options; it gets them as its first argument."""
-
-    @functools.wraps(command)
-    def call(
-        work: Path | None, raw: Path | None, config: Path | None, changes: tuple[str, ...], seed: int | None,
-        as_json: bool, verbose: bool, **rest: Any,
-    ) -> None:  # fmt: skip
-        command(Common(work, raw, config, changes, seed, as_json), **rest)
-
-    folder = click.Path(path_type=Path, file_okay=False)
-    file = click.Path(path_type=Path, dir_okay=False, exists=True)
-    shared: list[Callable[[Command], Command]] = [
-        option("--work", type=folder, help="Where everything is made.  [default: ./work]"),
-        option("--raw", type=folder, help="Where the sources lie; only read.  [default: <work>/raw]"),
-        option("--config", type=file, help="Settings as TOML, a table per scenario."),
-        click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", envvar="BUILD_BENCH_SET",
-                     help="One setting, as in coco.negatives=supercategory; repeatable."),
-        option("--seed", type=int, help="What every random choice depends on.  [default: 0]"),
-        click.option("--json", "as_json", is_flag=True, envvar="BUILD_BENCH_JSON",
-                     help="Print the result as JSON; progress and logs go to stderr anyway."),
-        option("-v", "--verbose", is_flag=True, help="Show tracebacks."),
-    ]  # fmt: skip
-    return functools.reduce(lambda built, add: add(built), reversed(shared), call)
-
-
-workers_option = option("--workers", type=click.IntRange(1), help="Processes.  [default: one per core]")
-strict_option = option("--strict", is_flag=True, help="Exit with 1 if an item of a source turns out to be broken.")
-
-
-class Pipeline(click.Group):
-    """Lists the commands in the order of the pipeline, not of the alphabet."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """All commands."""
-        return list(self.commands)
+DEMO, ADOPTED = "demo", "adopted"
+"""The work folders of `all --demo` and of `adopt`, unless another is named: what isn't built from the sources doesn't
+belong among what is."""
 
 
 @click.group(cls=Pipeline, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -144,11 +70,23 @@ def all_(
     work = options.work(DEMO if demo else "work")
     config = options.config(names, SETTINGS if demo else ())
     if demo:
-        draw(work.raw, names)
+        with work.locked():
+            draw(work.raw, names)
     report = stages.build(work, config, names, workers or executors.cores())
-    stages.assemble(work, config, names)
-    options.print({"dataset": str(work.dataset), **report}, [*report_lines(report), "", *how_to_look(work, names)])
-    fail_if_strict(stages.defects(config, names, report), strict)
+    if demo:
+        stages.predict_baselines(work, names)
+    note = stages.filter_again(work, names)
+    stages.assemble(work, config, names, unfiltered=bool(note))
+    report = stages.status(work, config, names)
+    lines = [*report_lines(report), *filter(None, [note]), "", *how_to_look(work, names)]
+    if demo and not note:
+        lines += [f"What the filter did with it: {stages.audit_page(work, names)}"]
+    finish(
+        options,
+        {"dataset": str(work.dataset), "note": note, **report},
+        lines,
+        strict and stages.defects(config, names, report),
+    )
 
 
 @group.command()
@@ -180,8 +118,13 @@ def build(options: Common, scenarios: tuple[str, ...], only: str | None, workers
     names = known(scenarios)
     config = options.config(names)
     report = stages.build(options.work(), config, names, workers or executors.cores(), only or "")
-    options.print(report, report_lines(report))
-    fail_if_strict(stages.defects(config, names, report), strict)
+    lines = [*report_lines(report), "", "build-bench assemble lays out the dataset of all that is built"]
+    finish(options, report, lines, strict and stages.defects(config, names, report))
+
+
+group.add_command(predict)
+group.add_command(filter_)
+group.add_command(audit)
 
 
 @group.command()
@@ -193,14 +136,19 @@ def build(options: Common, scenarios: tuple[str, ...], only: str | None, workers
     envvar="BUILD_BENCH_SCENARIO",
     help="Only this one; repeatable.",
 )
+@option("--unfiltered", is_flag=True, help="Leave the split `filtered` out, whatever keep lists there are.")
 @common
-def assemble(options: Common, scenarios: tuple[str, ...]) -> None:
+def assemble(options: Common, scenarios: tuple[str, ...], unfiltered: bool) -> None:
     """Lay out the dataset repository on disk, of what is built."""
     from build_bench import stages
 
     work = options.work()
     names = known(scenarios) if scenarios else [name for name in known(()) if work.plans(name).exists()]
-    manifest = stages.assemble(work, options.config(names), names)
+    if not names:
+        raise InputError(
+            f"nothing is built in {work.root}", "run build-bench build SCENARIO, or name the folder with --work"
+        )
+    manifest = stages.assemble(work, options.config(names), names, unfiltered=unfiltered)
     options.print(manifest, how_to_look(work, names))
 
 
@@ -225,6 +173,40 @@ def verify(options: Common, folder: Path | None) -> None:
 
 
 @group.command()
+@option("--layout", type=click.Choice(["proactivebench"]), required=True, help="Whose layout.")
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
+@common
+def export(options: Common, folder: Path, layout: str) -> None:
+    """Write the dataset in the layout that the published evaluator reads."""
+    from build_bench.layouts.proactivebench import export as write
+
+    result = write(options.work().dataset, folder)
+    lines = [
+        f"{name}: {facts['records']:,} records, {facts['pictures']:,} pictures"
+        for name, facts in result["datasets"].items()
+    ]
+    options.print(result, [*lines, f"The {layout} layout is in {folder}.", result["note"]])
+
+
+@group.command()
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False, exists=True))
+@option(
+    "--filter-ids",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    help="The ids of the split `filtered`, as JSON: dataset name to list.",
+)
+@common
+def adopt(options: Common, folder: Path, filter_ids: Path | None) -> None:
+    """Turn a release in that layout into a dataset of ours; in ./adopted unless --work names a folder."""
+    from build_bench.layouts.adopting import adopt as take_over
+
+    work = options.work(ADOPTED)
+    manifest = take_over(folder, work, filter_ids)
+    lines = [*report_lines(manifest), "", *how_to_look(work, [*manifest["scenarios"]])]
+    options.print({"dataset": str(work.dataset), **manifest}, lines)
+
+
+@group.command()
 @common
 def status(options: Common) -> None:
     """Per scenario: planned, rendered, rejected; what is stale and why."""
@@ -233,17 +215,6 @@ def status(options: Common) -> None:
     names = known(())
     report = stages.status(options.work(), options.config(names), names)
     options.print(report, report_lines(report))
-
-
-def known(scenarios: Sequence[str]) -> list[str]:
-    """The scenarios named, each once and in the registry's order; all of them if none is. Raises `UsageError`."""
-    from build_bench.builders import SCENARIOS
-    from build_bench.errors import unknown
-
-    for name in scenarios:
-        if name not in SCENARIOS:
-            raise unknown("scenario", name, SCENARIOS)
-    return [name for name in SCENARIOS if name in scenarios or not scenarios]
 
 
 def report_lines(report: dict[str, Any]) -> Iterable[str]:
@@ -256,7 +227,10 @@ def report_lines(report: dict[str, Any]) -> Iterable[str]:
         for reason, count in facts["rejected_by_reason"].items():
             yield f"    {count:,} {reason}"
         yield from (f"    not in the source: {textwrap.shorten(gap, 160, placeholder=' ...')}" for gap in facts["gaps"])
-        yield from (f"    stale: {why}" for why in facts["stale"])
+        if facts.get("kept") is not None:
+            yield f"    {facts['kept']:,} kept by the filter"
+        yield from (f"    {count:,} answered by {model}" for model, count in facts.get("predicted_by", {}).items())
+        yield from (f"    stale: {why}" for why in facts.get("stale", ()))
 
 
 def how_to_look(work: Work, names: Sequence[str]) -> Iterable[str]:
@@ -266,13 +240,18 @@ def how_to_look(work: Work, names: Sequence[str]) -> Iterable[str]:
     yield f"Why a candidate is not in it: {work.root / 'rejected'}"
 
 
-def fail_if_strict(defects: dict[str, int], strict: bool) -> None:
-    """Under `--strict`, broken items of a source fail the run that left them out."""
-    if defects and strict:
-        found = ", ".join(f"{count} {reason}" for reason, count in defects.items())
-        raise BuildBenchError(
-            f"broken items were left out: {found}", "rejected/ names each; without --strict this is exit 0"
-        )
+def finish(options: Common, result: dict[str, Any], lines: Iterable[str], defects: dict[str, int] | bool) -> None:
+    """Print a result. Broken items of a source fail a run under `--strict`: then the error is part of the result."""
+    if not defects:
+        options.print(result, lines)
+        return
+    found = ", ".join(f"{count} {reason}" for reason, count in dict(defects).items())
+    error = BuildBenchError(
+        f"broken items were left out: {found}", "rejected/ names each; without --strict this is exit 0"
+    )
+    options.print({**result, "error": error.as_json()}, lines)
+    click.echo(f"build-bench: {error.message}\n{error.hint}", err=True)
+    sys.exit(error.exit_code)
 
 
 def main() -> None:
@@ -290,6 +269,9 @@ def main() -> None:
         fail(arguments, 130, "interrupted", "interrupted", "run the same command again: what is finished is kept")
     except OSError as error:
         fail(arguments, 3, "input", str(error), "mend that and run the same command again: what is finished is kept")
+    except Exception as error:
+        what = f"unexpected {type(error).__name__}: {error}"
+        fail(arguments, 1, "internal", what, "this is a mistake in build-bench: -v shows where; please report it")
 
 
 def fail(arguments: Sequence[str], exit_code: int, code: str, message: str, hint: str) -> None:

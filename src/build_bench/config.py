@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 import re
+import reprlib
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,6 +19,9 @@ from typing import Any
 
 from build_bench import builders
 from build_bench.errors import UsageError, unknown
+
+LARGEST = 2**31 - 1
+"""Of a whole number in a setting; a seed has 64 bits."""
 
 _ABSOLUTE = re.compile(r"(?:(?<=:)|^)(?:[A-Za-z]:)?[/\\\\].*[/\\\\]")
 """An absolute path but for its last part, also after a prefix as in local-dir:/models/clip."""
@@ -50,24 +55,26 @@ def read(
         scenario, dot, key = name.partition(".")
         if not (equals and dot):
             raise UsageError(f"--set {change}: expected SCENARIO.KEY=VALUE, as in coco.negatives=supercategory")
+        if scenario not in builders.SCENARIOS:
+            raise unknown("scenario", scenario, builders.SCENARIOS)
         data.setdefault(scenario, {})[key] = value
     for name in data:
         if name != "seed" and name not in builders.SCENARIOS:
             raise unknown("scenario", name, builders.SCENARIOS)
     chosen = data.get("seed", 0) if seed is None else seed
-    if not isinstance(chosen, int):
-        raise UsageError(f"seed = {chosen!r}: expected a whole number")
+    if type(chosen) is not int or not -(2**63) <= chosen < 2**63:
+        raise UsageError(f"seed = {_short(chosen)}: expected a whole number of 64 bits")
     return Config(chosen, {scenario: _settings(scenario, data.get(scenario, {})) for scenario in scenarios})
 
 
 def _read_file(file: Path) -> dict[str, Any]:
     try:
         data = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UsageError(f"--config {file}: {error}") from error
     for name, table in data.items():
         if name != "seed" and not isinstance(table, dict):
-            raise UsageError(f"--config {file}: {name} = {table!r}: expected `seed` or a table per scenario")
+            raise UsageError(f"--config {file}: {name} = {_short(table)}: expected `seed` or a table per scenario")
     return data
 
 
@@ -93,7 +100,19 @@ def _convert(name: str, value: Any, kind: type) -> Any:
         with contextlib.suppress(ValueError):
             value = kind(value)
     elif isinstance(value, int) and kind is float and not isinstance(value, bool):
-        value = float(value)
+        with contextlib.suppress(OverflowError):
+            value = float(value)
     if type(value) is not kind:
-        raise UsageError(f"{name} = {value!r}: expected {kind.__name__}")
+        raise UsageError(f"{name} = {_short(value)}: expected {kind.__name__}")
+    if kind is int and abs(value) > LARGEST:
+        raise UsageError(f"{name} = {_short(value)}: expected a whole number of at most {LARGEST:,}")
+    if kind is float and not math.isfinite(value):
+        raise UsageError(f"{name} = {value!r}: expected a finite number")
     return value
+
+
+def _short(value: Any) -> str:
+    """A wrong value as an error shows it: an int of more than 4,300 digits can't even be written out."""
+    if isinstance(value, int) and abs(value) >= 10**40:
+        return f"a number of {value.bit_length():,} bits"
+    return reprlib.repr(value)

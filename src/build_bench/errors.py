@@ -27,6 +27,10 @@ class BuildBenchError(Exception):
         self.message = message
         self.hint = hint
 
+    def as_json(self) -> dict[str, str]:
+        """As `--json` shows it (contract section 9)."""
+        return {"code": self.code, "message": self.message, "hint": self.hint}
+
 
 class UsageError(BuildBenchError):
     """The command line or the configuration is wrong."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import multiprocessing
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import connection
 from typing import TypeVar
 
 from build_bench.errors import BuildBenchError
@@ -28,7 +30,7 @@ def run(function: Callable[[T], R], tasks: Sequence[T], workers: int) -> Iterato
         return
     # Not fork: the threads of polars and pyarrow don't survive it.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(workers, len(tasks)), context) as pool:
+    with ProcessPoolExecutor(min(workers, len(tasks)), context, initializer=_end_with_parent) as pool:
         futures = [pool.submit(function, task) for task in tasks]
         try:
             for future in as_completed(futures):
@@ -40,6 +42,18 @@ def run(function: Callable[[T], R], tasks: Sequence[T], workers: int) -> Iterato
             ) from error
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _end_with_parent() -> None:
+    """A worker whose parent was killed ends too: else it would go on writing beside the next run."""
+
+    def watch() -> None:
+        parent = multiprocessing.parent_process()
+        if parent is not None:
+            connection.wait([parent.sentinel])
+            os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 class Progress:
@@ -59,3 +73,10 @@ class Progress:
     def add(self, count: int) -> None:
         """`count` more are done."""
         self._bar.update(count)
+
+
+def notice(text: str) -> None:
+    """A line for a person, on stderr, that leaves a progress bar whole."""
+    from tqdm import tqdm
+
+    tqdm.write(text, file=sys.stderr)

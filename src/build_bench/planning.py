@@ -10,6 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 
 from build_bench import prompting, schema, store
@@ -28,8 +29,8 @@ ROW_GROUP = 1024
 class PlanStamp:
     """What a scenario's plan was made of, and what was met on the way."""
 
-    made_of: str
-    """Digest of `inputs`: equal means that planning again would give the same."""
+    made_of: dict[str, str]
+    """`inputs`: equal means that planning again would give the same."""
     candidates: int
     planned: int
     passed_over: int
@@ -38,19 +39,18 @@ class PlanStamp:
     sources: list[dict[str, Any]]
 
 
-def inputs(work: Work, config: Config, scenario: str, raw: Reader) -> str:
-    """Digest of everything that a plan is a function of. Reads no source: names, sizes and times stand for them."""
-    return store.digest_of(
-        {
-            "seed": config.seed,
-            "settings": asdict(config.settings[scenario]),
-            "code": code_digest(),
-            "root": str(work.raw.resolve()),
-            "files": [store.fingerprint(path, raw.root) for path in raw.files],
-            "below": raw.below,
-            "beside": config.builder(scenario).beside(),
-        }
-    )
+def inputs(work: Work, config: Config, scenario: str, raw: Reader) -> dict[str, str]:
+    """Digests of all that a plan is a function of, by what a person calls it. Reads no source: names, sizes and times
+    stand for them."""
+    files = [store.fingerprint(path, raw.root) for path in raw.files]
+    parts = {
+        "the seed": config.seed,
+        "the settings": asdict(config.settings[scenario]),
+        "the program": code_digest(),
+        "the source": [str(work.raw.resolve()), files, raw.below],
+        "a table beside the source": config.builder(scenario).beside(),
+    }
+    return {name: store.digest_of(part) for name, part in parts.items()}
 
 
 @cache
@@ -72,7 +72,7 @@ def plan(work: Work, config: Config, scenario: str) -> PlanStamp:
     raw = builder.open(work.raw / scenario, work.scratch(scenario))
     made_of = inputs(work, config, scenario, raw)
     known = read_stamp(work, scenario)
-    if known and known.made_of == made_of:
+    if known and known.made_of == made_of and _is_whole(work, scenario, known):
         return known
 
     pool = prompting.load_pool(scenario)
@@ -108,6 +108,15 @@ def plan(work: Work, config: Config, scenario: str) -> PlanStamp:
     return stamp
 
 
+def _is_whole(work: Work, scenario: str, known: PlanStamp) -> bool:
+    """Whether the rejections are still beside the plan: without them candidates would be unaccounted for."""
+    try:
+        found = store.read_rejections(work.rejected(scenario))
+    except msgspec.DecodeError:
+        return False
+    return sum(rejection.stage == "plan" for rejection in found) == known.candidates - known.planned
+
+
 def _check(scenario: str, table: pa.Table, rejected: int, raw: Reader) -> None:
     """Every candidate is planned or rejected, and no two samples share an id."""
     if raw.census.candidates != len(table) + rejected:
@@ -135,6 +144,6 @@ def read_stamp(work: Work, scenario: str) -> PlanStamp | None:
     """What the plan on disk was made of; None if there is none, or one that another version wrote."""
     stamp = store.stamp_of(work.plans(scenario))
     try:
-        return PlanStamp(**{**stamp, "gaps": tuple(stamp["gaps"])}) if stamp else None
-    except TypeError:
+        return msgspec.convert(stamp, PlanStamp) if stamp else None
+    except msgspec.ValidationError:
         return None

@@ -121,6 +121,18 @@ def text_problem(text: str) -> str:
     return ""
 
 
+def name_problem(name: str) -> str:
+    """Why a name can't be shown as a `category`, or an empty string."""
+    shown = category(name)
+    if "{" in name or "}" in name or not name.isprintable():
+        return "no braces, tabs or line breaks"
+    if not normalised(shown).strip("."):
+        return "it has no letters"
+    if any(mark in shown.lower() for mark in ABSTAIN_MARKS):
+        return 'neither "cannot" nor "do not": the evaluator would take it for an abstention'
+    return text_problem(shown)
+
+
 def category(name: str) -> str:
     """A category as shown: `the Eiffel tower` -> `The eiffel tower.` (the released spelling)."""
     words = name.strip().rstrip(".").replace(",", " ")
@@ -167,7 +179,7 @@ def word(draft: Draft, pool: Pool, scenario: str, seed: int) -> Plan:
         reference=draft.reference,
         max_turns=draft.max_turns,
         first_turn_answerable=draft.first_turn_answerable,
-        open_proactive=tuple(dict.fromkeys(t for option in texts for t in _open(option, pool))),
+        open_proactive=tuple(dict.fromkeys(t for option in texts for t in open_texts(option, pool))),
         open_categories=(category(draft.answer).rstrip("."),),
         source=draft.source,
         group=draft.group,
@@ -175,7 +187,7 @@ def word(draft: Draft, pool: Pool, scenario: str, seed: int) -> Plan:
     )
 
 
-def _open(option: Option, pool: Pool) -> tuple[str, ...]:
+def open_texts(option: Option, pool: Pool) -> tuple[str, ...]:
     """What counts as asking for the help that `option` asks for; nothing for one that can't help."""
     return (pool.open_proactive[option.action] or (option.text.rstrip("."),)) if option.kind == PROACTIVE else ()
 

@@ -1,15 +1,12 @@
-"""Stage `assemble`: plans + frames -> dataset/, the repository tree of contract section 7. Knows no network.
+"""Stage `assemble`: plans + frames + keep list -> dataset/, the tree of contract section 7. Knows no network.
 
-This is the one place where rows are joined, cut and written. A scenario's data lies in a folder named by its content,
-so one that didn't change isn't written again; README.md and manifest.json come last and switch to the new tree.
+This is the one place where rows are joined and cut; `tree.py` writes them.
 """
 
 from __future__ import annotations
 
-import hashlib
-import shutil
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
@@ -20,119 +17,92 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from build_bench import __version__, card, planning, rendering, schema, sheets, soundness, store
+from build_bench import __version__, planning, rendering, schema, soundness, store, tree
 from build_bench.config import Config
-from build_bench.draws import Draw
 from build_bench.errors import BuildBenchError, InputError
+from build_bench.filters import keep_list
+from build_bench.filters.filtering import KeepList
 from build_bench.store import Work
+from build_bench.tree import Part
 
-ROW_GROUP_BYTES = 32 << 20
-"""Pictures per row group: the Hub's viewer refuses groups over 300 MB, and a stream holds one in memory."""
-ROW_GROUP_ROWS = 256
-FILE_BYTES = 400 << 20
 LIBRARIES = ("numpy", "pillow", "pyarrow")
 """Those whose versions can change bytes of the dataset."""
 
 
 @dataclass(frozen=True, slots=True)
 class Assembled:
-    """A scenario as it lies in dataset/."""
+    """A scenario as it lies in dataset/, and what it was made of."""
 
     made_of: str
-    digest: str
-    """12 hex digits of the content: the folder's name."""
-    rows: int
-    files: dict[str, list[Any]]
-    """Path in the tree -> [bytes, sha256]."""
+    part: Part
 
 
-def assemble(work: Work, config: Config, scenarios: Sequence[str]) -> dict[str, Any]:
-    """Lay out dataset/ of rendered scenarios; returns the manifest."""
+def assemble(
+    work: Work, config: Config, scenarios: Sequence[str], keep: Mapping[str, KeepList] | None = None
+) -> dict[str, Any]:
+    """Lay out dataset/ of rendered scenarios; returns the manifest.
+
+    `keep`: the keep lists of all of them, by which rows are told apart; None: there is no split `filtered`.
+    """
+    keep = keep or {}
     record_path = work.own / "assembled.json"
     record = _read_record(record_path)
     for scenario in scenarios:
-        made_of = _made_of(work, config, scenario)
+        made_of = _made_of(work, config, scenario, keep.get(scenario))
         known = record.get(scenario)
-        if not (known and known.made_of == made_of and _lies_there(work, known)):
-            record[scenario] = _write_scenario(work, config, scenario, made_of)
+        if not (known and known.made_of == made_of and _lies_there(work, known.part)):
+            record[scenario] = Assembled(made_of, _write_scenario(work, config, scenario, keep.get(scenario)))
             store.write_bytes(record_path, store.to_json({name: asdict(entry) for name, entry in record.items()}))
-    parts = {scenario: record[scenario] for scenario in scenarios}
-    manifest = _manifest(work, config, parts)
-    readme = card.render(manifest).encode()
-    files = {path: facts for part in parts.values() for path, facts in part.files.items()}
-    files["README.md"] = [len(readme), hashlib.sha256(readme).hexdigest()]
-    manifest["files"] = {path: {"bytes": size, "sha256": digest} for path, (size, digest) in sorted(files.items())}
-    store.write_bytes(work.dataset / "README.md", readme)
-    store.write_bytes(work.dataset / "manifest.json", store.to_json(manifest))
-    _remove_superseded(work, {*files, "manifest.json"})
-    return manifest
+    parts = {scenario: record[scenario].part for scenario in scenarios}
+    return tree.finish(work.dataset, _manifest(work, config, parts, keep), parts.values())
 
 
 def _read_record(path: Path) -> dict[str, Assembled]:
     try:
         return msgspec.json.decode(path.read_bytes(), type=dict[str, Assembled])
-    except (FileNotFoundError, msgspec.ValidationError):
+    except (FileNotFoundError, msgspec.DecodeError):  # a damaged record costs a second writing, nothing else
         return {}
 
 
-def _made_of(work: Work, config: Config, scenario: str) -> str:
+def _made_of(work: Work, config: Config, scenario: str, keep: KeepList | None) -> str:
     """Digest of all that a scenario's tree is a function of. Raises `InputError` if its frames don't fit its plan."""
     if not rendering.is_fresh(work, config, scenario):
         raise InputError(f"the frames of {scenario} are missing or stale", f"run build-bench build {scenario}")
     keys = [stamp.key for path in rendering.shard_paths(work, scenario) if (stamp := rendering.read_stamp(path))]
     versions = {name: metadata.version(name) for name in LIBRARIES}
-    return store.digest_of([store.sha256(work.plans(scenario)), keys, planning.code_digest(), versions])
+    kept = keep and [column.to_pylist() for column in keep.table.columns]
+    return store.digest_of([store.sha256(work.plans(scenario)), keys, planning.code_digest(), versions, kept])
 
 
-def _lies_there(work: Work, known: Assembled) -> bool:
-    paths = {work.dataset / name: size for name, (size, _) in known.files.items()}
-    return all(path.is_file() and path.stat().st_size == size for path, size in paths.items())
+def _lies_there(work: Work, known: Part) -> bool:
+    """Whether every file is still what was written; read whole, as that is cheaper than publishing a damaged one."""
+    paths = {work.dataset / name: facts for name, facts in known.files.items()}
+    return all(path.is_file() and [path.stat().st_size, store.sha256(path)] == facts for path, facts in paths.items())
 
 
-def _write_scenario(work: Work, config: Config, scenario: str, made_of: str) -> Assembled:
+def _write_scenario(work: Work, config: Config, scenario: str, keep: KeepList | None) -> Part:
     """Write a scenario's parquet files and its contact sheet."""
-    folder = work.dataset / "data" / scenario
-    staging = folder / "staging.partial"
-    shutil.rmtree(staging, ignore_errors=True)
-    staging.mkdir(parents=True)
     shown = _shown(work, config, scenario)
-    rows, examples = 0, []
-    with _Files(staging, "kept") as files:
-        for table in _batches(work, scenario):
-            files.write(table)
-            rows += len(table)
-            examples += table.filter(pc.is_in(table["id"], pa.array(sorted(shown)))).to_pylist()
-    if not rows:
+    rows: Iterator[pa.Table] = _batches(work, scenario)
+    kept = None
+    if keep:
+        rows = (_scored(table, keep) for table in rows)
+        kept = dict(zip(*(keep.table[name].to_pylist() for name in ("id", "kept")), strict=True))
+    part = tree.lay_out(work.dataset, scenario, rows, shown, kept)
+    if not part.rows:
         raise InputError(f"{scenario}: no sample could be rendered", f"the reasons are in {work.rejected(scenario)}")
-    parts = {path.name: [path.stat().st_size, store.sha256(path)] for path in sorted(staging.iterdir())}
-    digest = store.digest_of(parts)[:12]
-    final = folder / digest
-    if final.exists():
-        shutil.rmtree(final)
-    staging.rename(final)
-    sheet = sheets.contact_sheet(examples)
-    store.write_bytes(work.dataset / "assets" / f"{scenario}.jpg", sheet)
-    laid = {f"data/{scenario}/{digest}/{name}": facts for name, facts in parts.items()}
-    laid[f"assets/{scenario}.jpg"] = [len(sheet), hashlib.sha256(sheet).hexdigest()]
-    return Assembled(made_of, digest, rows, laid)
+    return part
 
 
 def _shown(work: Work, config: Config, scenario: str) -> set[str]:
-    """The ids of the samples on the contact sheet: drawn among those rendered, of different answers where there are."""
+    """The ids of the samples on the contact sheet, of those that could be rendered."""
     rendered = {
         i
         for path in rendering.shard_paths(work, scenario)
         for i in pq.read_table(path, columns=["id"])["id"].to_pylist()
     }
-    rows = [
-        row
-        for row in pq.read_table(work.plans(scenario), columns=["id", "answer"]).to_pylist()
-        if row["id"] in rendered
-    ]
-    rows.sort(key=lambda row: Draw(config.seed, scenario, row["id"]).integer("contact sheet", 2**62))
-    first_of = {row["answer"]: row["id"] for row in reversed(rows)}
-    chosen = dict.fromkeys([*reversed(first_of.values()), *(row["id"] for row in rows)])
-    return set(list(chosen)[: sheets.SAMPLES])
+    rows = pq.read_table(work.plans(scenario), columns=["id", "answer"]).to_pylist()
+    return tree.shown((row for row in rows if row["id"] in rendered), config.seed, scenario)
 
 
 def _batches(work: Work, scenario: str) -> Iterator[pa.Table]:
@@ -144,12 +114,29 @@ def _batches(work: Work, scenario: str) -> Iterator[pa.Table]:
         count = stamp.samples + len(stamp.rejected)
         planned = rendering.planned(work, scenario, first, count)
         first += count
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
             for group in range(file.num_row_groups):
-                rendered = file.read_row_group(group)
+                rendered = _read(file, group, path)
                 chosen = planned.filter(pc.is_in(planned["id"], rendered["id"].combine_chunks()))
                 _check(chosen, rendered)
                 yield schema.published_table(chosen, rendered)
+
+
+def _read(file: pq.ParquetFile, group: int, path: Path) -> pa.Table:
+    try:
+        return file.read_row_group(group)
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path} is damaged: {error}", "delete it and run again: it is rendered anew") from error
+
+
+def _scored(table: pa.Table, keep: KeepList) -> pa.Table:
+    """The rows with the share of models that were right at the first turn, and of how many."""
+    counts = keep.table.take(pc.index_in(table["id"], keep.table["id"].combine_chunks()))
+    share = pc.divide(counts["correct"].cast(pa.float64()), counts["models"].cast(pa.float64()))
+    known = pc.if_else(pc.equal(counts["models"], 0), pa.scalar(None, pa.float64()), share)
+    for name, column in (("first_turn_accuracy", known.cast(pa.float32())), ("num_models", counts["models"])):
+        table = table.set_column(table.column_names.index(name), table.schema.field(name), column)
+    return table
 
 
 def _check(planned: pa.Table, rendered: pa.Table) -> None:
@@ -160,68 +147,7 @@ def _check(planned: pa.Table, rendered: pa.Table) -> None:
             raise BuildBenchError(f"{row['id']}: {problem}", "this is a mistake in the builder or in the prompts")
 
 
-class _Files:
-    """Parquet files of one split, cut by bytes: `kept-00000.parquet`, `kept-00001.parquet`, ..."""
-
-    def __init__(self, folder: Path, name: str) -> None:
-        self._folder, self._name = folder, name
-        self._schema = schema.features().arrow_schema
-        self._texts = [
-            leaf for field in schema.PUBLISHED if field.name != "frames" for leaf in _leaves(field.name, field.type)
-        ]
-        self._writer: pq.ParquetWriter | None = None
-        self._number = self._written = 0
-        self._pending: list[pa.Table] = []
-        self._size = self._rows = 0
-
-    def __enter__(self) -> _Files:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._flush()
-        if self._writer:
-            self._writer.close()
-
-    def write(self, table: pa.Table) -> None:
-        """Append rows, a row group whenever enough bytes are there."""
-        step = max(1, int(len(table) * ROW_GROUP_BYTES / max(table.nbytes, 1)))
-        for start in range(0, len(table), step):
-            part = table.slice(start, step)
-            self._pending.append(part)
-            self._size, self._rows = self._size + part.nbytes, self._rows + len(part)
-            if self._size >= ROW_GROUP_BYTES or self._rows >= ROW_GROUP_ROWS:
-                self._flush()
-
-    def _flush(self) -> None:
-        if not self._pending:
-            return
-        if self._writer and self._written + self._size > FILE_BYTES:
-            self._writer.close()
-            self._writer = None
-        if not self._writer:
-            path = self._folder / f"{self._name}-{self._number:05d}.parquet"
-            self._number, self._written = self._number + 1, 0
-            self._writer = pq.ParquetWriter(
-                path, self._schema, compression="none", use_dictionary=self._texts, write_statistics=["id"],
-                use_content_defined_chunking=True, write_page_index=True,
-            )  # fmt: skip
-        self._writer.write_table(pa.concat_tables(self._pending).cast(self._schema))
-        self._written += self._size
-        self._pending, self._size, self._rows = [], 0, 0
-
-
-def _leaves(name: str, kind: pa.DataType) -> Iterator[str]:
-    """The names of a column's leaves as parquet spells them."""
-    if pa.types.is_list(kind):
-        yield from _leaves(f"{name}.list.element", kind.value_type)
-    elif pa.types.is_struct(kind):
-        for field in kind:
-            yield from _leaves(f"{name}.{field.name}", field.type)
-    else:
-        yield name
-
-
-def _manifest(work: Work, config: Config, parts: dict[str, Assembled]) -> dict[str, Any]:
+def _manifest(work: Work, config: Config, parts: dict[str, Part], keep: Mapping[str, KeepList]) -> dict[str, Any]:
     """Everything about how the tree came to be; without the day, so that the same build gives the same bytes."""
     scenarios = {}
     for scenario, part in parts.items():
@@ -234,19 +160,17 @@ def _manifest(work: Work, config: Config, parts: dict[str, Assembled]) -> dict[s
                 f"{scenario}: {plan.candidates} candidates, {part.rows} built, {reasons.total()} rejected"
             )
         scenarios[scenario] = {
-            "digest": part.digest,
+            **part.facts(),
             "candidates": plan.candidates,
-            "built": part.rows,
             "rejected": reasons.total(),
             "rejected_by_reason": dict(sorted(reasons.items())),
             "passed_over": plan.passed_over,
             "frames": sum(stamp.frames for stamp in stamps),
-            "bytes": sum(size for path, (size, _) in part.files.items() if path.endswith(".parquet")),
-            "splits": {"unfiltered": part.rows},
             "settings": config.public(scenario),
             "facts": plan.facts,
             "gaps": list(plan.gaps),
             "sources": plan.sources,
+            **({"first_turn": keep[scenario].facts()} if scenario in keep else {}),
         }
     return {
         "format": 1,
@@ -254,16 +178,8 @@ def _manifest(work: Work, config: Config, parts: dict[str, Assembled]) -> dict[s
         "code": {"build-bench": __version__, **{name: metadata.version(name) for name in LIBRARIES}},
         "seed": config.seed,
         "threshold": None,
+        "filtered_by": None,
         "models": {},
+        **(keep_list.facts({name: keep[name].stamp for name in parts}) if keep else {}),
         "scenarios": scenarios,
     }
-
-
-def _remove_superseded(work: Work, listed: set[str]) -> None:
-    """Remove our data and sheets that the manifest no longer lists. Others' files stay: they are never published."""
-    for path in (*work.dataset.glob("data/*/*/*.parquet"), *work.dataset.glob("assets/*.jpg")):
-        if path.relative_to(work.dataset).as_posix() not in listed:
-            path.unlink()
-    for folder in (*work.dataset.glob("data/*/*/"), *work.dataset.glob("data/*/")):
-        if not any(folder.iterdir()):
-            folder.rmdir()

@@ -170,8 +170,13 @@ def _render_shard(task: tuple[Work, Config, str, int, Shard]) -> int:
     with (
         store.atomic(work.shard(scenario, number)) as temporary,
         pq.ParquetWriter(
-            temporary, schema.RENDERED, compression="none", use_dictionary=False, write_statistics=False
-        ) as writer,
+            temporary,
+            schema.RENDERED,
+            compression="none",
+            use_dictionary=False,
+            write_statistics=False,
+            write_page_checksum=True,
+        ) as writer,  # fmt: skip
     ):
         batch: list[dict[str, Any]] = []
         size = 0

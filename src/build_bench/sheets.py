@@ -13,7 +13,7 @@ from build_bench.imaging import decode
 SAMPLES = 6
 STEPS = 6
 _CELL, _GAP, _CAPTION = 176, 8, 22
-_INK, _PAPER, _FRAME = (20, 20, 20), (255, 255, 255), (205, 205, 205)
+_INK, _PAPER, _FRAME, _BEHIND = (20, 20, 20), (255, 255, 255), (205, 205, 205), (240, 240, 240)
 
 
 def path_of(row: Mapping[str, Any], steps: int = STEPS) -> list[Mapping[str, Any]]:
@@ -45,13 +45,13 @@ def contact_sheet(rows: Sequence[Mapping[str, Any]]) -> bytes:
     font = ImageFont.load_default(14)
     for line, row in enumerate(rows):
         top = _GAP + line * (_CELL + _CAPTION + _GAP)
-        draw.text((_GAP, top), f"{row['question']}  {row['answer']}", _INK, font)
+        draw.text((_GAP, top), f"{row['question']}  Right: {row['answer']}", _INK, font)
         for column, view in enumerate(path_of(row)):
             left = _GAP + column * (_CELL + _GAP)
             picture = decode(row["frames"][view["frame"]]["bytes"], tuple(view["crop"]))
             thumb = ImageOps.contain(picture, (_CELL - 2, _CELL - 2), Image.Resampling.LANCZOS)
             box = (left, top + _CAPTION, left + _CELL, top + _CAPTION + _CELL)
-            draw.rectangle((*box[:2], box[2] - 1, box[3] - 1), outline=_FRAME)
+            draw.rectangle((*box[:2], box[2] - 1, box[3] - 1), _BEHIND, _FRAME)
             sheet.paste(thumb, (left + (_CELL - thumb.width) // 2, box[1] + (_CELL - thumb.height) // 2))
     buffer = io.BytesIO()
     sheet.save(buffer, "JPEG", quality=88)

@@ -4,30 +4,60 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 
-from build_bench import planning, release, rendering, store
+from build_bench import models, planning, predicting, release, rendering, store
 from build_bench.config import Config
-from build_bench.errors import BuildBenchError
+from build_bench.errors import BuildBenchError, InputError
+from build_bench.filters import audit as auditing
+from build_bench.filters import audit_page as page_of
+from build_bench.filters import (
+    audit_tables,
+    filtering,
+    first_turn,
+    importing,
+    keep_list,
+    one_sample,
+    predictions,
+    sweep,
+)
+from build_bench.models import baselines
 from build_bench.store import Work
 
 PLAN, RENDER = "plan", "render"
 
 
 def check(work: Work, config: Config, scenarios: Sequence[str]) -> None:
-    """Raise what would stop the build later (an absent source, a missing extra) before any work is done."""
+    """Raise what would stop the build later (absent sources, a missing extra) before any work is done.
+
+    All absent sources are named at once: nobody wants to learn of the next one after the download of the first.
+    """
+    absent: dict[str, InputError] = {}
     for scenario in scenarios:
         builder = config.builder(scenario)
-        builder.open(work.raw / scenario, work.scratch(scenario))
-        builder.check(work.root)
+        try:
+            builder.open(work.raw / scenario, work.scratch(scenario))
+        except InputError as error:
+            absent[scenario] = error
+    if absent:
+        there = " ".join(f"--scenario {name}" for name in scenarios if name not in absent)
+        leave = f"\nor build what is there: {there}" if there else ""
+        raise InputError(
+            "; ".join(error.message for error in absent.values()),
+            "\n".join(error.hint for error in absent.values()) + leave,
+        )
+    for scenario in scenarios:
+        config.builder(scenario).check(work.root)
 
 
 def build(work: Work, config: Config, scenarios: Sequence[str], workers: int, only: str = "") -> dict[str, Any]:
     """Plan and render scenarios; returns their part of `status`."""
+    check(work, config, scenarios)
     with work.locked():
-        check(work, config, scenarios)
         for scenario in scenarios:
             if only != RENDER:
                 planning.plan(work, config, scenario)
@@ -36,10 +66,94 @@ def build(work: Work, config: Config, scenarios: Sequence[str], workers: int, on
     return status(work, config, scenarios)
 
 
-def assemble(work: Work, config: Config, scenarios: Sequence[str]) -> dict[str, Any]:
-    """Lay out dataset/; returns the manifest."""
+def assemble(work: Work, config: Config, scenarios: Sequence[str], *, unfiltered: bool = False) -> dict[str, Any]:
+    """Lay out dataset/, with a split `filtered` if there are keep lists, unless `unfiltered`; returns the manifest."""
     with work.locked():
-        return release.assemble(work, config, scenarios)
+        return release.assemble(work, config, scenarios, {} if unfiltered else filtering.fresh(work, scenarios))
+
+
+def predict_baselines(work: Work, scenarios: Sequence[str]) -> None:
+    """Let the baselines answer: they look at nothing, and stand for models where there is none."""
+    names = [f"baseline:{name}" for name in baselines.BASELINES]
+    predict(work, names, scenarios, models.Options(0))
+
+
+def audit_page(work: Work, scenarios: Sequence[str]) -> Path:
+    """An audit by the rule's own threshold; returns its page, in reports/."""
+    page = work.reports / "audit.html"
+    ids = [name for shown in filtering.read_inputs(work, scenarios).values() for name in shown.table["id"].head(1)]
+    audit(work, scenarios, filtering.Choice(first_turn.rule()), sweep.thresholds(auditing.DEFAULT_RANGE), ids, page)
+    return page
+
+
+def filter_again(work: Work, scenarios: Sequence[str]) -> str:
+    """Filter as before, or by the rule's own threshold if there are predictions; returns in a line why it couldn't."""
+    with work.locked():
+        return filtering.again(work, scenarios)[1]
+
+
+def filter_(work: Work, scenarios: Sequence[str], choice: filtering.Choice) -> dict[str, Any]:
+    """Apply the first-turn rule to the cached predictions; returns what each keep list came to."""
+    with work.locked():
+        return filtering.filter_(work, scenarios, choice)
+
+
+def import_predictions(work: Work, file: Path, scenarios: Sequence[str]) -> dict[str, Any]:
+    """Take others' answers into the cache; returns how many of which model, and what was odd about them."""
+    with work.locked():
+        return importing.import_file(work, file, filtering.read_inputs(work, scenarios))
+
+
+def audit(
+    work: Work, scenarios: Sequence[str], choice: filtering.Choice, at: Sequence[Fraction],
+    samples: Sequence[str] = (), page: Path | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """What any threshold would keep; writes JSON and CSV to reports/, and `page`. Returns the report.
+
+    With `samples` it has their explanations too, in `samples`. Raises `UsageError` for one that isn't there.
+    """
+    with work.locked():
+        shown = filtering.read_inputs(work, scenarios)
+        asked = keep_list.chosen_models(work, choice.models)
+        report = auditing.audit(work, asked, shown, choice.rule, at)
+        found = [one_sample.explain(work, name, asked, shown, choice.rule) for name in samples]
+        report["samples"] = {explained["id"]: explained for explained in found}
+        store.write_bytes(work.reports / "audit.json", store.to_json(report))
+        audit_tables.write_csv(work.reports, report)
+        if page:
+            turns = [
+                one_sample.first_turn_of(work, one["scenario"], one["id"]) if "prompt" in one else None for one in found
+            ]
+            store.write_bytes(page, page_of.render(report, list(zip(found, turns, strict=True))).encode())
+    return report
+
+
+def explain(
+    work: Work, scenarios: Sequence[str], choice: filtering.Choice, samples: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Why each of `samples` is in or out. Reads only."""
+    shown = filtering.read_inputs(work, scenarios, save=False)
+    asked = choice.models or predictions.models(work)
+    return [one_sample.explain(work, name, asked, shown, choice.rule) for name in samples]
+
+
+def predict(
+    work: Work,
+    names: Sequence[str],
+    scenarios: Sequence[str],
+    options: models.Options,
+    *,
+    limit: int | None = None,
+    refresh: bool = False,
+) -> dict[str, Any]:
+    """Ask models (KIND:NAME) for the first turns they haven't answered; returns what came of it, model by model.
+
+    Holds no lock of the work folder: building goes on while models think.
+    """
+    for name in names:
+        models.cache_name(name)  # a misspelled one is no surprise after hours of another
+    request = predicting.Request(scenarios, options, limit, refresh)
+    return {"models": [predicting.predict(work, name, request) for name in dict.fromkeys(names)]}
 
 
 def status(work: Work, config: Config, scenarios: Sequence[str]) -> dict[str, Any]:
@@ -48,6 +162,7 @@ def status(work: Work, config: Config, scenarios: Sequence[str]) -> dict[str, An
 
 
 def _status(work: Work, config: Config, scenario: str) -> dict[str, Any]:
+    predicted = filtering.status(work, scenario)
     plan = planning.read_stamp(work, scenario)
     stamps = [stamp for path in rendering.shard_paths(work, scenario) if (stamp := rendering.read_stamp(path))]
     reasons = Counter(rejection.reason for rejection in store.read_rejections(work.rejected(scenario)))
@@ -59,10 +174,10 @@ def _status(work: Work, config: Config, scenario: str) -> dict[str, Any]:
         "rejected_by_reason": dict(sorted(reasons.items())),
         "passed_over": plan.passed_over if plan else 0,
         "frames": sum(stamp.frames for stamp in stamps),
-        "predicted_by": {},
-        "kept": None,
+        "predicted_by": predicted["predicted_by"],
+        "kept": predicted["kept"],
         "gaps": list(plan.gaps) if plan else [],
-        "stale": _stale(work, config, scenario, plan),
+        "stale": [*_stale(work, config, scenario, plan), *predicted["stale"]],
     }
 
 
@@ -74,8 +189,9 @@ def _stale(work: Work, config: Config, scenario: str, plan: planning.PlanStamp |
         return [f"source: {error.message}"]
     if plan is None:
         return ["plan: not made yet"]
-    if plan.made_of != planning.inputs(work, config, scenario, raw):
-        return ["plan: the source, the settings, the seed or the program changed"]
+    now = planning.inputs(work, config, scenario, raw)
+    if changed := [name for name, digest in now.items() if plan.made_of.get(name) != digest]:
+        return [f"plan: {' and '.join(changed)} changed"]
     if not rendering.is_fresh(work, config, scenario):
         return ["frames: some are missing, or the plan changed"]
     return []

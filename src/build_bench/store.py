@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,11 +21,12 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from build_bench.errors import BuildBenchError, InputError
+from build_bench.errors import BuildBenchError
 from build_bench.records import Rejection
 
 _STAMP = b"build_bench"
 _TEMPORARY = ".partial"
+_OURS = re.compile(rf".+\.(\d+|moving){re.escape(_TEMPORARY)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,20 @@ class Work:
     def rejected(self, scenario: str) -> Path:
         """Every candidate not used, a line each."""
         return self.root / "rejected" / f"{scenario}.jsonl"
+
+    @property
+    def predictions(self) -> Path:
+        """The cache of models' answers: a folder per model, a file per scenario."""
+        return self.root / "predictions"
+
+    def keep(self, scenario: str) -> Path:
+        """Which samples the filter keeps, and on what counts."""
+        return self.root / "keep" / f"{scenario}.parquet"
+
+    @property
+    def reports(self) -> Path:
+        """Audits: HTML, JSON, CSV."""
+        return self.root / "reports"
 
     @property
     def dataset(self) -> Path:
@@ -81,12 +97,12 @@ class Work:
         for folder in (
             self.own,
             self.dataset,
-            *(self.root / name for name in ("plans", "frames", "rejected", "reports")),
+            *(self.root / name for name in ("plans", "frames", "rejected", "keep", "reports")),
         ):
             for left in folder.rglob(f"*{_TEMPORARY}"):
-                if left.is_dir():
+                if left.is_dir() and not left.is_symlink():
                     shutil.rmtree(left)
-                else:
+                elif _OURS.fullmatch(left.name):
                     left.unlink(missing_ok=True)
 
 
@@ -124,7 +140,7 @@ def write_table(path: Path, table: pa.Table, stamp: Any, row_group: int) -> None
     """Write a table with its stamp inside."""
     with atomic(path) as temporary:
         stamped = table.replace_schema_metadata(metadata(stamp))
-        pq.write_table(stamped, temporary, row_group_size=row_group, compression="zstd")
+        pq.write_table(stamped, temporary, row_group_size=row_group, compression="zstd", write_page_checksum=True)
 
 
 def metadata(stamp: Any) -> dict[bytes, bytes]:
@@ -132,14 +148,17 @@ def metadata(stamp: Any) -> dict[bytes, bytes]:
     return {_STAMP: msgspec.json.encode(stamp, order="sorted")}
 
 
+def decoded_stamp(kept: Mapping[bytes, bytes] | None) -> Any:
+    """The stamp in a parquet file's metadata; None if there is none. Raises `msgspec.DecodeError`."""
+    return msgspec.json.decode(kept[_STAMP]) if kept and _STAMP in kept else None
+
+
 def stamp_of(path: Path) -> Any:
-    """The stamp that `path` was written with; None if there is no such file. Raises `InputError` if it is broken."""
+    """The stamp that `path` was written with; None if there is no such file, or a damaged one: it is made again."""
     try:
-        return msgspec.json.decode(pq.read_metadata(path).metadata[_STAMP])
-    except FileNotFoundError:
+        return decoded_stamp(pq.read_metadata(path).metadata)
+    except (FileNotFoundError, pa.ArrowException, msgspec.DecodeError):
         return None
-    except (pa.ArrowInvalid, KeyError, TypeError, msgspec.DecodeError) as error:
-        raise InputError(f"{path} is broken: {error}", "delete it and run again") from error
 
 
 def write_rejections(path: Path, rejections: list[Rejection]) -> None:
@@ -179,7 +198,10 @@ class Checksums:
 
     def __init__(self, work: Work) -> None:
         self._path = work.own / "checksums.json"
-        self._known: dict[str, str] = msgspec.json.decode(self._path.read_bytes()) if self._path.exists() else {}
+        try:
+            self._known = msgspec.json.decode(self._path.read_bytes(), type=dict[str, str])
+        except (FileNotFoundError, msgspec.DecodeError):  # what is lost is computed again
+            self._known = {}
 
     def source(self, path: Path, root: Path) -> dict[str, Any]:
         """What the manifest says of a source file: its name below `root`, size and sha256. A folder: its file names."""

@@ -15,6 +15,7 @@ from build_bench import schema, soundness, store
 from build_bench.errors import InputError, Rejected
 from build_bench.executors import Progress
 from build_bench.imaging import decode
+from build_bench.tree import content_digest, is_kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,17 +26,31 @@ class Problem:
     problem: str
 
 
+class _File(msgspec.Struct):
+    bytes: int
+    sha256: str
+
+
+class _Scenario(msgspec.Struct):
+    digest: str
+    built: int
+    splits: dict[str, int]
+    candidates: int
+    rejected: int
+    rejected_by_reason: dict[str, int]
+
+
+class _Manifest(msgspec.Struct):
+    """What is checked of manifest.json."""
+
+    files: dict[str, _File]
+    scenarios: dict[str, _Scenario]
+
+
 def verify(folder: Path) -> tuple[int, list[Problem]]:
     """Check a tree: returns the number of files listed and all problems. Raises `InputError` if it has no manifest."""
-    try:
-        manifest = msgspec.json.decode((folder / "manifest.json").read_bytes())
-        listed: dict[str, Any] = manifest["files"]
-    except FileNotFoundError as error:
-        raise InputError(
-            f"{folder} has no manifest.json", "name the folder of a dataset, as `assemble` lays it out"
-        ) from error
-    except (msgspec.DecodeError, KeyError, TypeError) as error:
-        raise InputError(f"{folder / 'manifest.json'} is broken: {error}") from error
+    manifest = _manifest(folder)
+    listed = {name: {"bytes": file.bytes, "sha256": file.sha256} for name, file in manifest.files.items()}
     problems = [Problem(*found) for found in _file_problems(folder, listed)]
     broken = {problem.path for problem in problems}
     tables = [path for path in sorted(listed) if path.endswith(".parquet") and path not in broken]
@@ -45,6 +60,20 @@ def verify(folder: Path) -> tuple[int, list[Problem]]:
             progress.add(1)
     problems += [Problem("manifest.json", found) for found in _count_problems(folder, manifest, tables)]
     return len(listed), problems
+
+
+def _manifest(folder: Path) -> _Manifest:
+    path = folder / "manifest.json"
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=_Manifest)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        inside = folder / "dataset"
+        hint = (
+            f"it is in {inside}" if (inside / "manifest.json").is_file() else "name the folder that `assemble` laid out"
+        )
+        raise InputError(f"{folder} has no manifest.json", hint) from error
+    except msgspec.DecodeError as error:
+        raise InputError(f"{path} is broken: {error}", "run build-bench assemble, or pull the release again") from error
 
 
 def _file_problems(folder: Path, listed: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -60,7 +89,9 @@ def _file_problems(folder: Path, listed: dict[str, Any]) -> Iterator[tuple[str, 
             yield name, f"has sha256 {found}, {facts['sha256']} expected"
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
-        if not path.is_dir() and name not in listed and name != "manifest.json":
+        if path.is_symlink() and name not in listed:
+            yield name, "is a link: it will not be published"
+        elif not path.is_dir() and name not in listed and name != "manifest.json":
             yield name, "is not in the manifest: it will not be published"
 
 
@@ -89,16 +120,27 @@ def _row_problems(row: dict[str, Any]) -> Iterator[str]:
     yield from soundness.problems(row, sizes)
 
 
-def _count_problems(folder: Path, manifest: dict[str, Any], tables: list[str]) -> Iterator[str]:
+def _count_problems(folder: Path, manifest: _Manifest, tables: list[str]) -> Iterator[str]:
     seen: set[str] = set()
-    for scenario, facts in manifest["scenarios"].items():
-        ids: list[str] = []
-        for path in tables:
-            if path.startswith(f"data/{scenario}/{facts['digest']}/"):
-                ids += pq.read_table(folder / path, columns=["id"])["id"].to_pylist()
-        if len(ids) != facts["built"]:
-            yield f"{scenario}: {len(ids)} rows, {facts['built']} expected"
-        if ids != sorted(set(ids)):
+    for scenario, facts in manifest.scenarios.items():
+        own = [path for path in tables if path.startswith(f"data/{scenario}/{facts.digest}/")]
+        halves: dict[bool, list[str]] = {True: [], False: []}
+        for path in own:
+            columns = pq.read_table(folder / path, columns=["id", "scenario"])
+            halves[is_kept(path)] += columns["id"].to_pylist()
+            if others := set(columns["scenario"].to_pylist()) - {scenario}:
+                yield f"{path}: rows of {', '.join(sorted(others))}"
+        ids = halves[True] + halves[False]
+        content = {path.rpartition("/")[2]: [f.bytes, f.sha256] for path in own for f in [manifest.files[path]]}
+        if content and content_digest(content) != facts.digest:
+            yield f"{scenario}: the folder's name is not the digest of its files"
+        if len(ids) != facts.built or facts.splits.get("unfiltered") != facts.built:
+            yield f"{scenario}: {len(ids)} rows, {facts.built} expected"
+        if (expected := facts.splits.get("filtered", len(ids))) != len(halves[True]):
+            yield f"{scenario}: {len(halves[True])} rows are kept, {expected} expected"
+        if facts.candidates != facts.built + facts.rejected or facts.rejected != sum(facts.rejected_by_reason.values()):
+            yield f"{scenario}: {facts.candidates} candidates, but {facts.built} built and {facts.rejected} rejected"
+        if any(half != sorted(half) for half in halves.values()) or len(set(ids)) != len(ids):
             yield f"{scenario}: ids are not unique and sorted"
         if twice := seen.intersection(ids):
             yield f"{scenario}: ids of another scenario: {sorted(twice)[:3]}"

@@ -15,6 +15,11 @@ SETTINGS = ("coco.negatives=supercategory",)
 _MARK = "DRAWN_BY_THE_DEMO"
 
 
+def is_drawn(raw: Path) -> bool:
+    """Whether `draw` made what lies under `raw`."""
+    return (raw / _MARK).exists()
+
+
 def draw(raw: Path, scenarios: Sequence[str]) -> None:
     """Draw the raw files of `scenarios` under `raw`, unless they are there. Raises `UsageError` among real sources."""
     mark = raw / _MARK

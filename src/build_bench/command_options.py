@@ -1,0 +1,104 @@
+"""What the commands share: their options, and the order in which they are listed."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from build_bench.config import Config
+    from build_bench.store import Work
+
+Command = Callable[..., None]
+
+
+@dataclass(frozen=True, slots=True)
+class Common:
+    """The options that every command has."""
+
+    work_folder: Path | None
+    raw: Path | None
+    config_file: Path | None
+    changes: tuple[str, ...]
+    seed: int | None
+    as_json: bool
+
+    def work(self, default: str = "work") -> Work:
+        """The work folder."""
+        from build_bench.store import Work
+
+        root = self.work_folder or Path(default)
+        return Work(root, self.raw or root / "raw")
+
+    def config(self, scenarios: Sequence[str], changes: Iterable[str] = ()) -> Config:
+        """The configuration of `scenarios`; the user's own settings override `changes`."""
+        from build_bench import config, demo
+
+        drawn = demo.SETTINGS if demo.is_drawn(self.work().raw) else ()
+        return config.read(scenarios, self.config_file, [*drawn, *changes, *self.changes], self.seed)
+
+    def print(self, result: Any, lines: Iterable[str]) -> None:
+        """The result: as JSON for a program, as lines for a person."""
+        click.echo(json.dumps(result, indent=2, sort_keys=True) if self.as_json else "\n".join(lines))
+
+
+def option(*names: str, **attributes: Any) -> Callable[[Command], Command]:
+    """A click option that BUILD_BENCH_<OPTION> sets too, whatever the command."""
+    long = max(names, key=len).removeprefix("--").replace("-", "_").upper()
+    return click.option(*names, envvar=f"BUILD_BENCH_{long}", **attributes)
+
+
+def common(command: Command) -> Command:
+    """Give a command the shared options; it gets them as its first argument."""
+
+    @functools.wraps(command)
+    def call(
+        work: Path | None, raw: Path | None, config: Path | None, changes: tuple[str, ...], seed: int | None,
+        as_json: bool, verbose: bool, **rest: Any,
+    ) -> None:  # fmt: skip
+        command(Common(work, raw, config, changes, seed, as_json), **rest)
+
+    folder = click.Path(path_type=Path, file_okay=False)
+    file = click.Path(path_type=Path, dir_okay=False, exists=True)
+    shared: list[Callable[[Command], Command]] = [
+        option("--work", type=folder, help="Where everything is made.  [default: ./work]"),
+        option("--raw", type=folder, help="Where the sources lie; only read.  [default: <work>/raw]"),
+        option("--config", type=file, help="Settings as TOML, a table per scenario."),
+        click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", envvar="BUILD_BENCH_SET",
+                     help="One setting, as in coco.negatives=supercategory; repeatable."),
+        option("--seed", type=int, help="What every random choice depends on.  [default: 0]"),
+        click.option("--json", "as_json", is_flag=True, envvar="BUILD_BENCH_JSON",
+                     help="Print the result as JSON; progress and logs go to stderr anyway."),
+        option("-v", "--verbose", is_flag=True, help="Show tracebacks."),
+    ]  # fmt: skip
+    first: Command = call
+    return functools.reduce(lambda built, add: add(built), reversed(shared), first)
+
+
+workers_option = option("--workers", type=click.IntRange(1), help="Processes.  [default: one per core]")
+strict_option = option("--strict", is_flag=True, help="Exit with 1 if an item of a source turns out to be broken.")
+
+
+class Pipeline(click.Group):
+    """Lists the commands in the order of the pipeline, not of the alphabet."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All commands."""
+        return list(self.commands)
+
+
+def known(scenarios: Sequence[str]) -> list[str]:
+    """The scenarios named, each once and in the registry's order; all of them if none is. Raises `UsageError`."""
+    from build_bench.builders import SCENARIOS
+    from build_bench.errors import unknown
+
+    for name in scenarios:
+        if name not in SCENARIOS:
+            raise unknown("scenario", name, SCENARIOS)
+    return [name for name in SCENARIOS if name in scenarios or not scenarios]
