@@ -209,7 +209,7 @@ def test_a_file_larger_than_any_picture_is_not_read(
         Coco(root).picture(f"COCO_val2014_{FIRST_ID:012d}.jpg")
 
 
-@pytest.mark.parametrize("name", ["cat {foo}", "", " . ", "a\tb", "vitamin c. pill", "I do not know"])
+@pytest.mark.parametrize("name", ["cat {foo}", "", " . ", "a\tb", "C", "I do not know"])
 def test_a_category_that_can_not_be_shown_is_refused_by_name_before_anything_is_planned(
     name: str, tmp_path: Path
 ) -> None:

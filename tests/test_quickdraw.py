@@ -296,7 +296,7 @@ class TestDefects:
             ("broken_line", row(key_id=str(2**64))),
             ("broken_line", row(key_id=-5)),
             ("broken_line", row(key_id=None)),
-            ("broken_line", row("77", drawing=0).replace(":0", ":" + "[" * 100_000)),
+            ("broken_line", row("77")[:-1] + ',"note":' + "[" * 100_000),
             ("broken_line", '{"deep":' + "[" * 100_000 + "]" * 100_000 + "," + row("77")[1:]),
             ("broken_line", '{"key_id":"1",' + row("2")[1:]),
             ("wrong_type", row(recognized="true")),

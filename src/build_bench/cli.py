@@ -85,7 +85,7 @@ def all_(
         options,
         {"dataset": str(work.dataset), "note": note, **report},
         lines,
-        strict and stages.defects(config, names, report),
+        stages.defects(config, names, report) if strict else {},
     )
 
 
@@ -119,7 +119,7 @@ def build(options: Common, scenarios: tuple[str, ...], only: str | None, workers
     config = options.config(names)
     report = stages.build(options.work(), config, names, workers or executors.cores(), only or "")
     lines = [*report_lines(report), "", "build-bench assemble lays out the dataset of all that is built"]
-    finish(options, report, lines, strict and stages.defects(config, names, report))
+    finish(options, report, lines, stages.defects(config, names, report) if strict else {})
 
 
 group.add_command(predict)
@@ -240,12 +240,12 @@ def how_to_look(work: Work, names: Sequence[str]) -> Iterable[str]:
     yield f"Why a candidate is not in it: {work.root / 'rejected'}"
 
 
-def finish(options: Common, result: dict[str, Any], lines: Iterable[str], defects: dict[str, int] | bool) -> None:
+def finish(options: Common, result: dict[str, Any], lines: Iterable[str], defects: dict[str, int]) -> None:
     """Print a result. Broken items of a source fail a run under `--strict`: then the error is part of the result."""
     if not defects:
         options.print(result, lines)
         return
-    found = ", ".join(f"{count} {reason}" for reason, count in dict(defects).items())
+    found = ", ".join(f"{count} {reason}" for reason, count in defects.items())
     error = BuildBenchError(
         f"broken items were left out: {found}", "rejected/ names each; without --strict this is exit 0"
     )

@@ -92,7 +92,7 @@ def _settings(scenario: str, values: Mapping[str, Any]) -> Any:
         raise UsageError(f"{scenario}: {error}") from error
 
 
-def _convert(name: str, value: Any, kind: type) -> Any:
+def _convert(name: str, value: Any, kind: type[Any]) -> Any:
     """`value` as `kind`: from the command line everything comes as text."""
     if isinstance(value, str) and kind is bool:
         value = {"true": True, "false": False}.get(value.lower(), value)
@@ -104,9 +104,9 @@ def _convert(name: str, value: Any, kind: type) -> Any:
             value = float(value)
     if type(value) is not kind:
         raise UsageError(f"{name} = {_short(value)}: expected {kind.__name__}")
-    if kind is int and abs(value) > LARGEST:
+    if isinstance(value, int) and abs(value) > LARGEST:
         raise UsageError(f"{name} = {_short(value)}: expected a whole number of at most {LARGEST:,}")
-    if kind is float and not math.isfinite(value):
+    if isinstance(value, float) and not math.isfinite(value):
         raise UsageError(f"{name} = {value!r}: expected a finite number")
     return value
 
