@@ -171,6 +171,9 @@ def _first(**changes: Any) -> Callable[[list[Record]], Any]:
         ("QuickDraw", _first(image_template="/etc/{image}"), "unsafe_path"),
         ("QuickDraw", _first(image_template="QuickDraw/../../{image}.png"), "unsafe_path"),
         ("QuickDraw", _first(image_template="QuickDraw/{picture}.png"), "bad_template"),
+        ("QuickDraw", _first(image_template="QuickDraw/{image:>3000000000}.png"), "bad_template"),
+        ("QuickDraw", _first(image_template="QuickDraw/{image.__class__}.png"), "bad_template"),
+        ("QuickDraw", _first(image_template=f"QuickDraw/{'a' * 300}{{image}}.png"), "missing_picture|bad_bench_field"),
         ("QuickDraw", _first(options=["I cannot tell.", "More."]), "unknown_request"),
         ("QuickDraw", _first(options=["More details."]), "abstain_count"),
         ("QuickDraw", _first(id="0"), "bad_record"),
@@ -208,9 +211,10 @@ def test_a_record_that_contradicts_itself_or_its_files_is_rejected_and_the_rest_
     assert verify(tmp_path / "work" / "dataset")[1] == []
 
 
-def test_a_line_that_is_no_json_is_named(release: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("line", ['{"id": 7, "image_te', "[" * 100_000])
+def test_a_line_that_is_no_json_is_named(line: str, release: Path, tmp_path: Path) -> None:
     with (release / "QuickDraw_preprocessed.jsonl").open("a") as file:
-        file.write('{"id": 7, "image_te\n')
+        file.write(f"{line}\n")
     adopt(release, work_in(tmp_path / "work"))
     (rejection,) = read_rejections(work_in(tmp_path / "work").rejected("quickdraw"))
     assert (rejection.reason, rejection.source_key) == ("bad_json", "QuickDraw_preprocessed.jsonl:7")

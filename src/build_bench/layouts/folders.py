@@ -13,6 +13,10 @@ PLACES = ("", "test", "data")
 """Where record files and zips were seen or are likely, below the folder named."""
 
 
+NAME_BYTES = 255
+"""Of one name in a path: no file system here takes more, and asking for it is an error."""
+
+
 class Release:
     """A folder with `<DatasetName>_preprocessed.jsonl` files. Raises `InputError` if it has none."""
 
@@ -41,9 +45,12 @@ class Release:
         return self._file(path) is not None or path in self._archived()
 
     def picture(self, path: str) -> bytes:
-        """A picture's bytes. Raises `Rejected`: `missing_picture`, `broken_archive`."""
+        """A picture's bytes. Raises `Rejected`: `missing_picture`, `unreadable_picture`, `broken_archive`."""
         if file := self._file(path):
-            return file.read_bytes()
+            try:
+                return file.read_bytes()
+            except OSError as error:
+                raise Rejected("unreadable_picture", f"{path}: {error}") from error
         if path not in self._archived():
             raise Rejected("missing_picture", path)
         archive, member = self._archived()[path]
@@ -53,6 +60,8 @@ class Release:
             raise Rejected("broken_archive", f"{path} in {archive.filename}: {error}") from error
 
     def _file(self, path: str) -> Path | None:
+        if max(map(len, path.encode().split(b"/"))) > NAME_BYTES:
+            return None
         return next((folder / path for folder in self._folders if (folder / path).is_file()), None)
 
     def _archived(self) -> dict[str, tuple[zipfile.ZipFile, zipfile.ZipInfo]]:

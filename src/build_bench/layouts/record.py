@@ -88,7 +88,7 @@ def parse(line: bytes, scenario: str) -> Record:
     """The record on a line. Raises `Rejected`: `bad_json`, `bad_record`."""
     try:
         raw: Any = msgspec.json.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Rejected("bad_json", str(error)) from error
     try:
         record = msgspec.convert(raw, Record)

@@ -6,6 +6,7 @@ it that a record says what a row says; adopt takes states from it. What the eval
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
@@ -60,6 +61,10 @@ class Game:
         return tuple(dict.fromkeys([*(step.look.path for step in self.steps), self.reference.path]))
 
 
+_TEMPLATE = re.compile(r"(?:[^{}]|\{[a-z_]+\}){1,1000}")
+"""Plain blanks only: a width or an attribute in a stranger's template would be carried out."""
+
+
 class Rules(ABC):
     """One dataset's rules for one record."""
 
@@ -99,10 +104,15 @@ class Rules(ABC):
 
     def path(self, **blanks: object) -> str:
         """The template, filled in. Raises `Rejected`: `bad_template`, `unsafe_path`."""
+        template = self.record.image_template
+        if not _TEMPLATE.fullmatch(template):
+            raise Rejected(
+                "bad_template", f"{template[:200]!r}: blanks are {{image}} and {{informative}} and no others"
+            )
         try:
-            return safe(self.record.image_template.format(**blanks))
-        except (KeyError, IndexError, ValueError, AttributeError) as error:
-            raise Rejected("bad_template", f"{self.record.image_template!r}: {error!r}") from error
+            return safe(template.format(**blanks))
+        except KeyError as error:
+            raise Rejected("bad_template", f"{template!r}: {error!r}") from error
 
     def options(self) -> tuple[Option, ...]:
         """The options with their kinds and actions."""
