@@ -105,13 +105,13 @@ def fresh(work: Work, scenarios: Sequence[str]) -> dict[str, KeepList]:
 
     Raises `InputError` if one is absent or stale, or if they were decided by different rules.
     """
-    lists = read(work, scenarios)
-    if not lists:
+    if not any(work.keep(name).exists() for name in scenarios):
         return {}
+    lists = read(work, scenarios)
     hint = "run build-bench filter again; or assemble without the split `filtered`: --unfiltered"
     for name in scenarios:
         if name not in lists:
-            raise InputError(f"{name} has no keep list, and others do", hint)
+            raise InputError(f"{name} has no keep list that can be read, and there are others", hint)
         if why := keep_list.why_stale(work, name, lists[name].stamp, inputs.read(work, name, save=False)):
             raise InputError(f"{name}: {why}", hint)
     if len({(found.stamp.rule, tuple(found.stamp.models)) for found in lists.values()}) > 1:

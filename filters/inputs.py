@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from build_bench import rendering, store
 from build_bench.answers import CORRECT, UNPARSED, WRONG
 from build_bench.episode import Episode
+from build_bench.errors import InputError
 from build_bench.executors import Progress
 from build_bench.records import ABSTAIN, INVALID, PROACTIVE
 from build_bench.store import Work
@@ -105,7 +106,7 @@ def read(work: Work, scenario: str, *, save: bool = True) -> Inputs:
     `save=False` writes nothing: what only reports must not change the work folder.
     """
     shards = rendering.shard_paths(work, scenario)
-    keys = {path: found.key for path in shards if (found := rendering.read_stamp(path))}
+    keys = {path: _stamp(path, scenario).key for path in shards}
     made_of = store.digest_of([_VERSION, store.sha256(work.plans(scenario)), list(keys.values())])
     path = work.own / "inputs" / f"{scenario}.parquet"
     stamp: dict[str, str] = store.stamp_of(path) or {}
@@ -117,6 +118,14 @@ def read(work: Work, scenario: str, *, save: bool = True) -> Inputs:
         store.write_table(path, table, stamp, 1 << 17)
     with pq.ParquetFile(path) as file:
         return _inputs(file.read(columns=_SCHEMA.names[:5]), stamp)
+
+
+def _stamp(path: Path, scenario: str) -> rendering.ShardStamp:
+    """Without the stamp of one shard, the plans of all that follow could not be told."""
+    stamp = rendering.read_stamp(path)
+    if stamp is None:
+        raise InputError(f"{path} is damaged", f"run build-bench build {scenario}: it is rendered again")
+    return stamp
 
 
 def _inputs(table: pa.Table, stamp: Mapping[str, str]) -> Inputs:
@@ -175,10 +184,10 @@ def _by_shard(work: Work, scenario: str) -> Iterator[tuple[Path, list[dict[str, 
     """Each shard with the plans that it was rendered from, those that came to nothing included."""
     first = 0
     for path in rendering.shard_paths(work, scenario):
-        if stamp := rendering.read_stamp(path):
-            count = stamp.samples + len(stamp.rejected)
-            yield path, rendering.planned(work, scenario, first, count).to_pylist()
-            first += count
+        stamp = _stamp(path, scenario)
+        count = stamp.samples + len(stamp.rejected)
+        yield path, rendering.planned(work, scenario, first, count).to_pylist()
+        first += count
 
 
 def _pictures(path: Path, rows: Collection[Mapping[str, Any]]) -> Iterator[tuple[Mapping[str, Any], bytes]]:

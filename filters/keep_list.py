@@ -24,7 +24,6 @@ from build_bench.filters.predictions import Settled
 from build_bench.store import Work
 
 SCHEMA = pa.schema([("id", pa.string()), ("kept", pa.bool_()), ("correct", pa.int32()), ("models", pa.int32())])
-ENGINES = ("cpu", "gpu")
 BASELINE = "baseline:"
 """Begins the name of a model that looks at nothing."""
 

@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from build_bench import store
+from build_bench import rendering, store
 from build_bench.errors import BuildBenchError, InputError, UsageError
-from build_bench.filters import coverage, importing, inputs, predictions
+from build_bench.filters import coverage, filtering, first_turn, importing, inputs, predictions
 from build_bench.store import Work
 from tests import predicted
-from tests.predicted import predict, right, shown, wrong
+from tests.predicted import SCENARIOS, predict, right, shown, wrong
 
 
 @pytest.fixture(scope="module")
@@ -277,3 +277,21 @@ def test_a_file_that_is_no_such_table_is_refused(work: Work, tmp_path: Path, nam
         importing.import_file(work, path, shown(work))
     assert said in error.value.message + error.value.hint
     assert str(path) in error.value.message
+
+
+def test_a_damaged_shard_is_named_and_no_sample_is_passed_over(work: Work) -> None:
+    shard = rendering.shard_paths(work, "rod")[0]
+    shard.write_bytes(b"damaged")
+    with pytest.raises(InputError, match="is damaged") as refused:
+        inputs.read(work, "rod")
+    assert "build rod" in refused.value.hint
+
+
+def test_a_damaged_keep_list_is_never_taken_for_none(work: Work) -> None:
+    predict(work, "a", right)
+    filtering.filter_(work, SCENARIOS, filtering.Choice(first_turn.rule()))
+    assert set(filtering.fresh(work, SCENARIOS)) == set(SCENARIOS)
+    for scenario in SCENARIOS:
+        work.keep(scenario).write_bytes(b"damaged")
+    with pytest.raises(InputError, match="no keep list that can be read"):
+        filtering.fresh(work, SCENARIOS)

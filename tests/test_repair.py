@@ -86,7 +86,14 @@ def test_a_shard_with_a_flipped_byte_is_never_published(work: Work, whole: tuple
 def test_what_is_not_ours_stays(work: Work, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere" / "0123456789ab"
     elsewhere.mkdir(parents=True)
-    mine = [elsewhere / "precious.parquet", work.dataset / "notes.txt", work.root / "plans" / "draft.partial"]
+    folder = work.dataset / "sketch.partial"
+    folder.mkdir()
+    mine = [
+        elsewhere / "precious.parquet",
+        work.dataset / "notes.txt",
+        work.root / "plans" / "draft.partial",
+        folder / "x",
+    ]
     for path in mine:
         path.write_bytes(b"mine")
     (work.dataset / "data" / "linked").symlink_to(elsewhere.parent)

@@ -112,7 +112,7 @@ def _is_whole(work: Work, scenario: str, known: PlanStamp) -> bool:
     """Whether the rejections are still beside the plan: without them candidates would be unaccounted for."""
     try:
         found = store.read_rejections(work.rejected(scenario))
-    except msgspec.DecodeError:
+    except InputError:
         return False
     return sum(rejection.stage == "plan" for rejection in found) == known.candidates - known.planned
 

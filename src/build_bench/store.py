@@ -1,7 +1,7 @@
 """The work folder: where things lie, and how they get there whole.
 
 Every file is written under a temporary name, flushed and renamed, so a killed run leaves nothing half-written. What a
-stage made carries, inside it, the digest of everything it was made of (`stamped`): staleness is a comparison.
+stage made carries, inside it, the digest of everything it was made of (its stamp): staleness is a comparison.
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from build_bench.errors import BuildBenchError
+from build_bench.errors import BuildBenchError, InputError
 from build_bench.records import Rejection
 
 _STAMP = b"build_bench"
 _TEMPORARY = ".partial"
+STAGING = f"staging{_TEMPORARY}"
+"""The folder in which a scenario's dataset files wait for their name."""
 _OURS = re.compile(rf".+\.(\d+|moving){re.escape(_TEMPORARY)}")
 
 
@@ -100,7 +102,7 @@ class Work:
             *(self.root / name for name in ("plans", "frames", "rejected", "keep", "reports")),
         ):
             for left in folder.rglob(f"*{_TEMPORARY}"):
-                if left.is_dir() and not left.is_symlink():
+                if left.name == STAGING and left.is_dir() and not left.is_symlink():
                     shutil.rmtree(left)
                 elif _OURS.fullmatch(left.name):
                     left.unlink(missing_ok=True)
@@ -168,10 +170,15 @@ def write_rejections(path: Path, rejections: list[Rejection]) -> None:
 
 
 def read_rejections(path: Path) -> list[Rejection]:
-    """What `write_rejections` wrote; nothing if there is no such file."""
+    """What `write_rejections` wrote; nothing if there is no such file. Raises `InputError` if it is damaged."""
     if not path.exists():
         return []
-    return [msgspec.json.decode(line, type=Rejection) for line in path.read_bytes().splitlines()]
+    try:
+        return [msgspec.json.decode(line, type=Rejection) for line in path.read_bytes().splitlines()]
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"{path} is damaged: {error}", f"run build-bench build {path.stem}: it is made again"
+        ) from error
 
 
 def sha256(path: Path) -> str:

@@ -72,7 +72,7 @@ def lay_out(
     there is no such split. Raises `BuildBenchError` for an id that `keep` doesn't know.
     """
     folder = dataset / "data" / scenario
-    staging = folder / "staging.partial"
+    staging = folder / store.STAGING
     shutil.rmtree(staging, ignore_errors=True)
     staging.mkdir(parents=True)
     rows = kept = 0
