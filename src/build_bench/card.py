@@ -44,6 +44,7 @@ def render(manifest: dict[str, Any]) -> str:
             allow_unicode=True,
             width=1000,
         ),
+        name=NAMES[manifest.get("adopted", "")],
         scenarios="".join(_section(name) for name in scenarios),
         repository=REPOSITORY,
         example=next(iter(scenarios)),
