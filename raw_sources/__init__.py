@@ -14,7 +14,7 @@ from build_bench.errors import InputError, Rejected
 from build_bench.records import Census
 
 LARGEST = 64 << 20
-"""Bytes of a picture; those of an iPhone have about three million. More is something else, and is not read."""
+"""Bytes of a picture: the largest here, ROD's, have about three million. More is something else, and is not read."""
 
 
 class Reader(ABC):
@@ -32,8 +32,8 @@ class Reader(ABC):
     @property
     @abstractmethod
     def files(self) -> Sequence[Path]:
-        """The files that planning reads, sorted by name: their checksums go into the manifest. A folder of pictures
-        stands for the list of its names."""
+        """The files that planning reads, sorted by name: their checksums go into the manifest. A folder stands for the
+        files in it: the manifest has their names, and one that is edited makes the plan stale."""
 
     @property
     def below(self) -> str:

@@ -20,10 +20,8 @@ from typing import Protocol
 
 import deflate
 
+from build_bench import raw_sources
 from build_bench.errors import InputError, Rejected
-
-LARGEST = 64 << 20
-"""Bytes of one member. A view of 224 x 224 pixels has 150 kB at most."""
 
 
 class Tree(Protocol):
@@ -191,8 +189,8 @@ def _why_unsafe(info: zipfile.ZipInfo) -> str:
         return "is encrypted"
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         return f"is packed by method {info.compress_type}, expected 0 or 8"
-    if info.file_size > LARGEST:
-        return f"has {info.file_size} bytes, expected at most {LARGEST}"
+    if info.file_size > raw_sources.LARGEST:
+        return f"has {info.file_size} bytes, expected at most {raw_sources.LARGEST}"
     return ""
 
 

@@ -98,3 +98,10 @@ def test_status_of_nothing_says_what_is_missing(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert "Quick, Draw! is not in" in done.stdout
     assert not (tmp_path / "work").exists()
+
+
+@pytest.mark.parametrize(("value", "documents"), [("1", 1), ("true", 1), ("0", 0), ("false", 0)])
+def test_a_flag_in_the_environment_is_read_in_errors_too(value: str, documents: int, tmp_path: Path) -> None:
+    done = run("build", "quickdraw", cwd=tmp_path, BUILD_BENCH_JSON=value, BUILD_BENCH_VERBOSE=value)
+    assert len(done.stdout.splitlines()) == documents
+    assert ("Traceback" in done.stderr) == bool(documents)

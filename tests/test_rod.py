@@ -66,8 +66,9 @@ def plan(root: Path, key: str) -> Plan:
 
 def built(root: Path, workers: int = 1) -> tuple[Work, dict[str, Any]]:
     work = Work(root.parent.parent / "work", root.parent)
-    report = stages.build(work, config.read(["rod"]), ["rod"], workers)
-    return work, report["scenarios"]["rod"]
+    settings = config.read(["rod"])
+    stages.build(work, settings, ["rod"], workers)
+    return work, stages.status(work, settings, ["rod"])["scenarios"]["rod"]
 
 
 def frames(work: Work) -> dict[str, list[bytes]]:

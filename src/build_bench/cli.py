@@ -14,7 +14,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from build_bench import __version__
-from build_bench.command_options import Common, Pipeline, common, known, option, strict_option, workers_option
+from build_bench.command_options import (
+    Common,
+    Pipeline,
+    common,
+    known,
+    option,
+    scenario_option,
+    strict_option,
+    variable,
+    workers_option,
+)
 from build_bench.errors import BuildBenchError, InputError
 from build_bench.filter_commands import audit, filter_
 from build_bench.predict_command import predict
@@ -48,14 +58,7 @@ def group() -> None:
     help="Draw tiny raw files in the sources' real layout, and build those; in ./demo unless --work names a folder.",
 )
 @option("--no-fetch", is_flag=True, help="Build from what lies under raw/. This version can't fetch: it always does.")
-@click.option(
-    "--scenario",
-    "scenarios",
-    multiple=True,
-    metavar="NAME",
-    envvar="BUILD_BENCH_SCENARIO",
-    help="Only this one; repeatable.",
-)
+@scenario_option
 @workers_option
 @strict_option
 @common
@@ -72,9 +75,9 @@ def all_(
     if demo:
         with work.locked():
             draw(work.raw, names)
-    report = stages.build(work, config, names, workers or executors.cores())
+    stages.build(work, config, names, workers or executors.cores())
     if demo:
-        stages.predict_baselines(work, names)
+        stages.predict_baselines(work, names, config.seed)
     note = stages.filter_again(work, names)
     stages.assemble(work, config, names, unfiltered=bool(note))
     report = stages.status(work, config, names)
@@ -116,8 +119,9 @@ def build(options: Common, scenarios: tuple[str, ...], only: str | None, workers
     from build_bench import executors, stages
 
     names = known(scenarios)
-    config = options.config(names)
-    report = stages.build(options.work(), config, names, workers or executors.cores(), only or "")
+    config, work = options.config(names), options.work()
+    stages.build(work, config, names, workers or executors.cores(), only or "")
+    report = stages.status(work, config, names)
     lines = [*report_lines(report), "", "build-bench assemble lays out the dataset of all that is built"]
     finish(options, report, lines, stages.defects(config, names, report) if strict else {})
 
@@ -128,14 +132,7 @@ group.add_command(audit)
 
 
 @group.command()
-@click.option(
-    "--scenario",
-    "scenarios",
-    multiple=True,
-    metavar="NAME",
-    envvar="BUILD_BENCH_SCENARIO",
-    help="Only this one; repeatable.",
-)
+@scenario_option
 @option("--unfiltered", is_flag=True, help="Leave the split `filtered` out, whatever keep lists there are.")
 @common
 def assemble(options: Common, scenarios: tuple[str, ...], unfiltered: bool) -> None:
@@ -276,9 +273,14 @@ def main() -> None:
 
 def fail(arguments: Sequence[str], exit_code: int, code: str, message: str, hint: str) -> None:
     """Say what went wrong, where each reader looks for it, and exit."""
-    if {"-v", "--verbose"}.intersection(arguments):
+    if "-v" in arguments or _asked("--verbose", arguments):
         traceback.print_exc()
-    if "--json" in arguments or os.environ.get("BUILD_BENCH_JSON"):
+    if _asked("--json", arguments):
         click.echo(json.dumps({"error": {"code": code, "message": message, "hint": hint}}))
     click.echo(f"build-bench: {message}" + (f"\n{hint}" if hint else ""), err=True)
     sys.exit(exit_code)
+
+
+def _asked(flag: str, arguments: Sequence[str]) -> bool:
+    """Whether a flag is set, before or without click, which may be what failed."""
+    return flag in arguments or os.environ.get(variable(flag), "").lower() in {"1", "true", "t", "yes", "y", "on"}

@@ -50,8 +50,13 @@ class Common:
 
 def option(*names: str, **attributes: Any) -> Callable[[Command], Command]:
     """A click option that BUILD_BENCH_<OPTION> sets too, whatever the command."""
-    long = max(names, key=len).removeprefix("--").replace("-", "_").upper()
-    return click.option(*names, envvar=f"BUILD_BENCH_{long}", **attributes)
+    long = next(name for name in names if name.startswith("--"))
+    return click.option(*names, envvar=variable(long), **attributes)
+
+
+def variable(long: str) -> str:
+    """The environment variable of an option: BUILD_BENCH_DRY_RUN of --dry-run."""
+    return f"BUILD_BENCH_{long.removeprefix('--').replace('-', '_').upper()}"
 
 
 def common(command: Command) -> Command:
@@ -70,10 +75,10 @@ def common(command: Command) -> Command:
         option("--work", type=folder, help="Where everything is made.  [default: ./work]"),
         option("--raw", type=folder, help="Where the sources lie; only read.  [default: <work>/raw]"),
         option("--config", type=file, help="Settings as TOML, a table per scenario."),
-        click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", envvar="BUILD_BENCH_SET",
+        option("--set", "changes", multiple=True, metavar="KEY=VALUE",
                      help="One setting, as in coco.negatives=supercategory; repeatable."),
         option("--seed", type=int, help="What every random choice depends on.  [default: 0]"),
-        click.option("--json", "as_json", is_flag=True, envvar="BUILD_BENCH_JSON",
+        option("--json", "as_json", is_flag=True,
                      help="Print the result as JSON; progress and logs go to stderr anyway."),
         option("-v", "--verbose", is_flag=True, help="Show tracebacks."),
     ]  # fmt: skip
@@ -82,6 +87,7 @@ def common(command: Command) -> Command:
 
 
 workers_option = option("--workers", type=click.IntRange(1), help="Processes.  [default: one per core]")
+scenario_option = option("--scenario", "scenarios", multiple=True, metavar="NAME", help="Only this one; repeatable.")
 strict_option = option("--strict", is_flag=True, help="Exit with 1 if an item of a source turns out to be broken.")
 
 

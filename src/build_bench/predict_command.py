@@ -14,12 +14,11 @@ from build_bench.errors import UsageError
 
 @click.command()
 @click.argument("scenarios", nargs=-1, metavar="[SCENARIO...]")
-@click.option(
+@option(
     "--model",
     "names",
     multiple=True,
     metavar="KIND:NAME",
-    envvar="BUILD_BENCH_MODEL",
     help="hf:NAME or a folder, openai:NAME, baseline:random|abstain|ask|first; repeatable.",
 )
 @option(

@@ -6,7 +6,7 @@ The published row is a `Plan` with its frames (contract section 5, columns in `s
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 ABSTAIN, PROACTIVE, INVALID = "abstain", "proactive", "invalid"
@@ -153,11 +153,3 @@ class Census:
 
     candidates: int
     passed_over: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """A plan with its frames' bytes, in the order of `plan.frames`."""
-
-    plan: Plan
-    frames: tuple[bytes, ...] = field(repr=False)

@@ -176,7 +176,7 @@ def _render_shard(task: tuple[Work, Config, str, int, Shard]) -> int:
             use_dictionary=False,
             write_statistics=False,
             write_page_checksum=True,
-        ) as writer,  # fmt: skip
+        ) as writer,
     ):
         batch: list[dict[str, Any]] = []
         size = 0

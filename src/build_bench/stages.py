@@ -54,8 +54,8 @@ def check(work: Work, config: Config, scenarios: Sequence[str]) -> None:
         config.builder(scenario).check(work.root)
 
 
-def build(work: Work, config: Config, scenarios: Sequence[str], workers: int, only: str = "") -> dict[str, Any]:
-    """Plan and render scenarios; returns their part of `status`."""
+def build(work: Work, config: Config, scenarios: Sequence[str], workers: int, only: str = "") -> None:
+    """Plan and render scenarios."""
     check(work, config, scenarios)
     with work.locked():
         for scenario in scenarios:
@@ -63,7 +63,6 @@ def build(work: Work, config: Config, scenarios: Sequence[str], workers: int, on
                 planning.plan(work, config, scenario)
             if only != PLAN:
                 rendering.render(work, config, scenario, workers)
-    return status(work, config, scenarios)
 
 
 def assemble(work: Work, config: Config, scenarios: Sequence[str], *, unfiltered: bool = False) -> dict[str, Any]:
@@ -72,10 +71,10 @@ def assemble(work: Work, config: Config, scenarios: Sequence[str], *, unfiltered
         return release.assemble(work, config, scenarios, {} if unfiltered else filtering.fresh(work, scenarios))
 
 
-def predict_baselines(work: Work, scenarios: Sequence[str]) -> None:
+def predict_baselines(work: Work, scenarios: Sequence[str], seed: int) -> None:
     """Let the baselines answer: they look at nothing, and stand for models where there is none."""
     names = [f"baseline:{name}" for name in baselines.BASELINES]
-    predict(work, names, scenarios, models.Options(0))
+    predict(work, names, scenarios, models.Options(seed))
 
 
 def audit_page(work: Work, scenarios: Sequence[str]) -> Path:

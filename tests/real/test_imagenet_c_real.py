@@ -21,7 +21,7 @@ from PIL import Image
 from build_bench import prompting
 from build_bench.builders.imagenet_c import ImageNetCBuilder, ImageNetCSettings
 from build_bench.demo.imagenet_c import pack
-from build_bench.demo.imagenet_c_corruptions import corrupted, cropped
+from build_bench.demo.imagenet_c_corruptions import corrupted
 from build_bench.errors import InputError
 from build_bench.raw_sources.imagenet_c_labels import BY_WNID, DEVKIT, KERAS, check, ground_truth
 from build_bench.raw_sources.imagenet_c_names import GROUPS, stem
@@ -35,6 +35,16 @@ pytestmark = pytest.mark.skipif(not LABELS.is_dir(), reason="the real samples li
 
 Corrupt = Callable[[Image.Image, str, int, int], bytes]
 GROUP = {corruption: group for group, found in GROUPS.items() for corruption in found}
+
+
+def cropped(picture: Image.Image) -> Image.Image:
+    """A clean picture as ImageNet-C starts from it: shorter side 256, the 224 x 224 in the middle."""
+    scale = 256 / min(picture.size)
+    grown = picture.convert("RGB").resize(
+        (round(picture.width * scale), round(picture.height * scale)), Image.Resampling.BILINEAR
+    )
+    left, top = (grown.width - 224) // 2, (grown.height - 224) // 2
+    return grown.crop((left, top, left + 224, top + 224))
 
 
 def by_package(picture: Image.Image, corruption: str, severity: int, seed: int) -> bytes:

@@ -117,13 +117,3 @@ def corrupted(picture: Image.Image, corruption: str, severity: int, seed: int) -
     file = io.BytesIO()
     to_image(CORRUPTIONS[corruption](pixels, severity, seed)).save(file, "JPEG", quality=85)
     return file.getvalue()
-
-
-def cropped(picture: Image.Image) -> Image.Image:
-    """A clean picture as ImageNet-C starts from it: shorter side 256, the 224 x 224 in the middle."""
-    scale = 256 / min(picture.size)
-    grown = picture.convert("RGB").resize(
-        (round(picture.width * scale), round(picture.height * scale)), Image.Resampling.BILINEAR
-    )
-    left, top = (grown.width - 224) // 2, (grown.height - 224) // 2
-    return grown.crop((left, top, left + 224, top + 224))
