@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from build_bench.errors import InputError
-from build_bench.raw_sources import Reader, missing
+from build_bench.raw_sources import Reader, members, missing
 from build_bench.records import Census
 
 QUESTIONS = ("object", "action")
@@ -182,13 +182,14 @@ def _find(root: Path) -> Folder:
         if (folder / "annotations").is_dir():
             return folder
     for path in sorted(root.glob("ChangeIt*.zip")):
-        try:
-            base = zipfile.Path(path)
-            for folder_in in (base, *_sorted(base)):
-                if (folder_in / "annotations").is_dir():
-                    return folder_in
-        except (zipfile.BadZipFile, OSError) as error:
-            raise InputError(f"{path}: not a readable zip: {error}", "fetch it again; it may be cut off") from error
+        archive = members.open_zip(path)
+        refused = members.refused(members.of_zip(archive))
+        base = zipfile.Path(archive)
+        for folder_in in (base, *_sorted(base)):
+            if (folder_in / "annotations").is_dir():
+                for info in members.of_zip(archive):
+                    members.check_table(path, info, refused)
+                return folder_in
     raise missing(root)
 
 
@@ -203,6 +204,8 @@ def _lines(path: Folder) -> list[str]:
         return path.read_bytes().decode("utf-8-sig").splitlines()
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: is not UTF-8 text: {error}", "lay the release's own file there") from error
+    except members.UNREADABLE as error:
+        raise InputError(f"{path}: can't be read: {error}", "fetch it again; it may be damaged") from error
 
 
 def _annotated(category: str, video: str, file: Folder) -> Annotated:

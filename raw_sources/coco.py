@@ -13,7 +13,7 @@ import os
 import zipfile
 import zlib
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from operator import attrgetter
 from pathlib import Path, PurePosixPath
@@ -23,7 +23,7 @@ import numpy as np
 
 from build_bench import manifests
 from build_bench.errors import InputError, Rejected
-from build_bench.raw_sources import Reader, check_size, is_file
+from build_bench.raw_sources import Reader, check_size, is_file, members
 from build_bench.raw_sources.coco_annotations import Annotation, Category, Image, License, Tables, decode
 from build_bench.records import Census
 
@@ -55,6 +55,7 @@ class Coco(Reader):
         self._gaps: list[str] = []
         self._absent: set[str] = set()
         self._zips: dict[Path, tuple[int, zipfile.ZipFile]] = {}
+        self._refusals: dict[Path, Mapping[str, str]] = {}
         name = PurePosixPath(annotations).name
         self._json = self._find_annotations(name)
         folders = (root / pictures / pictures, root / pictures, root / "images" / pictures, root / "images")
@@ -77,9 +78,10 @@ class Coco(Reader):
                 return path, ""
         packed = sorted([*self.root.glob("*annotations*.zip"), *self.root.glob("annotations/*annotations*.zip")])
         for path in packed:
-            for member in self._zip(path).namelist():
-                if PurePosixPath(member).name == name:
-                    return path, member
+            for member in self._zip(path).infolist():
+                if PurePosixPath(member.filename).name == name:
+                    members.check_table(path, member, self._refused(path))
+                    return path, member.filename
         year = "".join(filter(str.isdigit, name))
         raise self._lacking(f"annotations_trainval{year}.zip or {self._annotations}")
 
@@ -98,7 +100,8 @@ class Coco(Reader):
     @property
     def gaps(self) -> Sequence[str]:
         absent = f"{len(self._absent)} pictures that samples could be made of are not here" if self._absent else ""
-        return tuple([*self._gaps, absent] if absent else self._gaps)
+        refused = [gap for path in self._archives for gap in members.gap(path, self._refusals.get(path, {}))]
+        return (*self._gaps, *refused, *([absent] if absent else []))
 
     def count(self, further: int) -> None:
         """Take note of candidates beyond one per image: a builder may make several of one."""
@@ -146,11 +149,13 @@ class Coco(Reader):
         yield from nameless
 
     def has(self, file_name: str) -> bool:
-        """Whether the picture is there. Raises `Rejected` if the name leads elsewhere."""
-        found = self._locate(file_name) is not None
-        if not found:
+        """Whether the picture is there. Raises `Rejected` if the name leads elsewhere, or to a refused member."""
+        found = self._locate(file_name)
+        if found is None:
             self._absent.add(file_name)
-        return found
+        elif not isinstance(found, Path):
+            self._check(*found)
+        return found is not None
 
     def stamp(self, file_name: str) -> str:
         """What changes with the picture's bytes: size and time of a file, checksum and size of a zip's member."""
@@ -177,9 +182,10 @@ class Coco(Reader):
             except OSError as error:
                 raise Rejected("unreadable_picture", f"{file_name}: {error.strerror}") from error
         check_size(found[1].file_size, file_name)
+        self._check(*found)
         try:
             return self._zip(found[0]).read(found[1])
-        except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError) as error:
+        except members.UNREADABLE as error:
             raise Rejected("unreadable_picture", f"{found[0].name}:{found[1].filename}: {error}") from error
 
     def _locate(self, file_name: str) -> Path | tuple[Path, zipfile.ZipInfo] | None:
@@ -200,12 +206,19 @@ class Coco(Reader):
         """The zip, opened once per process: a forked one must not share its parent's file position."""
         pid, archive = self._zips.get(path, (0, None))
         if archive is None or pid != os.getpid():
-            try:
-                archive = zipfile.ZipFile(path)
-            except (zipfile.BadZipFile, OSError) as error:
-                raise InputError(f"{path}: not a readable zip: {error}", "fetch it again; it may be cut off") from error
+            archive = members.open_zip(path)
             self._zips[path] = os.getpid(), archive
         return archive
+
+    def _refused(self, path: Path) -> Mapping[str, str]:
+        if path not in self._refusals:
+            self._refusals[path] = members.refused(members.of_zip(self._zip(path)))
+        return self._refusals[path]
+
+    def _check(self, path: Path, member: zipfile.ZipInfo) -> None:
+        """Raises `Rejected` for a picture in the zip at `path` that is refused."""
+        if why := self._refused(path).get(member.filename) or members.unfit(member):
+            raise Rejected("refused_member", f"{path.name}:{member.filename}: {why}")
 
     def _member(self, path: Path, name: str) -> memoryview:
         """A zip's member: mapped where it is stored as it is, else unpacked into memory."""
@@ -213,7 +226,7 @@ class Coco(Reader):
         if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 1:
             try:
                 return memoryview(self._zip(path).read(info))
-            except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError) as error:
+            except members.UNREADABLE as error:
                 raise InputError(f"{path}:{name}: can't be unpacked: {error}", "fetch the zip again") from error
         data = _mapped(path)
         header = data[info.header_offset : info.header_offset + 30]  # the local header has its own lengths

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from build_bench.errors import Rejected
-from build_bench.raw_sources import Reader, missing
+from build_bench.raw_sources import Reader, check_size, missing
 from build_bench.raw_sources.imagenet_c_labels import check, ground_truth, tables
 from build_bench.raw_sources.imagenet_c_names import (
     CORRUPTIONS,
@@ -134,7 +134,9 @@ class ImageNetC(Reader):
             elif lacking:
                 yield f"{corruption} lacks severity {', '.join(lacking)}"
         if self._strays:
-            yield f"{self._strays} files are not named as ImageNet-C names pictures: left aside"
+            refused = ", ".join(why for tar in self._tars for why in tar.index.refused)
+            among = f"; among them {refused}" if refused else ""
+            yield f"{self._strays} files are not named as ImageNet-C names pictures: left aside{among}"
 
     def images(self) -> Iterator[tuple[str, Integers]]:
         """Every class with the numbers of its pictures (uint64, sorted), by wnid: all that any corruption here has."""
@@ -197,9 +199,12 @@ class ImageNetC(Reader):
         if problem := self._problem(picture, places):
             raise Rejected(*problem)
         for place in places:
+            name = f"{picture.corruption} of {stem(picture.number)}"
             if isinstance(place, _Member):
+                check_size(place.size, f"{place.tar.path.name}: {name}")
                 yield os.pread(place.tar.file, place.size, place.offset)
             elif place:
+                check_size(place.stat().st_size, name)
                 yield place.read_bytes()
 
     def _places(self, picture: Picture) -> list[_Place]:

@@ -1,18 +1,14 @@
 """Where MVP-N's files lie: an unpacked folder, or a zip read in place. Both give the same names, below `data/`.
 
-A zip is somebody else's: members that lead out of it, links, and names that stand there twice (also if only their case
-differs: which of the two is meant?) are refused, each by name. Nothing is ever written, so one such member spoils the
-sets that name it and no others. A folder is the user's own: links in it are followed, no deeper than the layout goes.
+A zip is somebody else's: what `members` refuses of it spoils the sets that name it and no others. A folder is the
+user's own: links in it are followed, no deeper than the layout goes.
 """
 
 from __future__ import annotations
 
 import mmap
 import os
-import stat
-import struct
 import zipfile
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -20,8 +16,8 @@ from typing import Protocol
 
 import deflate
 
-from build_bench import raw_sources
 from build_bench.errors import InputError, Rejected
+from build_bench.raw_sources import members
 
 
 class Tree(Protocol):
@@ -57,7 +53,7 @@ class Folder:
         """(names, folders, refused names)."""
         folders: list[Path] = []
         names = [*self._scan(f"{self._split}_list", 0, folders), *self._scan(self._split, 2, folders)]
-        refused = _colliding(names)
+        refused = members.colliding(names)
         return [name for name in names if name not in refused], folders, refused
 
     @property
@@ -114,13 +110,9 @@ class Archive:
     @cached_property
     def _index(self) -> tuple[dict[str, zipfile.ZipInfo], dict[str, str]]:
         """(members by name below `data/`, refused names). Raises `InputError` if it isn't a zip of this layout."""
-        try:
-            with zipfile.ZipFile(self._path) as archive:
-                members = [info for info in archive.infolist() if not info.orig_filename.startswith("__MACOSX/")]
-        except (zipfile.BadZipFile, OSError, NotImplementedError, ValueError, struct.error) as error:
-            hint = "fetch it again; it may be cut off, or a page that asks for a confirmation"
-            raise InputError(f"{self._path}: not a readable zip: {error}", hint) from error
-        bases = {base for info in members if (base := self._base_of(info.orig_filename)) is not None}
+        with members.open_zip(self._path) as archive:
+            infos = members.of_zip(archive)
+        bases = {base for info in infos if (base := self._base_of(info.orig_filename)) is not None}
         if len(bases) != 1:
             found = f"below {', '.join(sorted(bases))}" if bases else "nowhere"
             raise InputError(
@@ -128,13 +120,10 @@ class Archive:
                 "put the authors' data.zip there",
             )
         (base,) = bases
-        refused = {info.orig_filename: why for info in members if (why := _why_unsafe(info))}
-        times = Counter(info.orig_filename for info in members)
-        refused |= {name: f"stands there {count} times" for name, count in times.items() if count > 1}
-        refused |= _colliding(times)
+        refused = {info.orig_filename: why for info in infos if (why := members.unfit(info))} | members.refused(infos)
         usable = {
             info.orig_filename.removeprefix(base): info
-            for info in members
+            for info in infos
             if info.orig_filename.startswith(base) and info.orig_filename not in refused and not info.is_dir()
         }
         return usable, {name.removeprefix(base): why for name, why in refused.items()}
@@ -176,32 +165,3 @@ class Archive:
         if header[:4] != b"PK\3\4" or len(data) != info.file_size or deflate.crc32(data) != info.CRC:
             raise Rejected("unreadable_picture", f"{self._path.name}:{name}: its checksum doesn't fit its bytes")
         return data
-
-
-def _why_unsafe(info: zipfile.ZipInfo) -> str:
-    """Why a member is not used, or an empty string."""
-    name = info.orig_filename
-    if name.startswith("/") or ".." in name.split("/") or any(c in name for c in "\\:\0"):
-        return "leads out of the archive"
-    if info.create_system == 3 and stat.S_ISLNK(info.external_attr >> 16):
-        return "is a link"
-    if info.flag_bits & 1:
-        return "is encrypted"
-    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        return f"is packed by method {info.compress_type}, expected 0 or 8"
-    if info.file_size > raw_sources.LARGEST:
-        return f"has {info.file_size} bytes, expected at most {raw_sources.LARGEST}"
-    return ""
-
-
-def _colliding(names: Iterable[str]) -> dict[str, str]:
-    """The names that differ from another only in case."""
-    alike: dict[str, list[str]] = {}
-    for name in names:
-        alike.setdefault(name.casefold(), []).append(name)
-    return {
-        name: f"differs only in case from {(same[:at] + same[at + 1 :])[0]}"
-        for same in alike.values()
-        if len(same) > 1
-        for at, name in enumerate(same)
-    }

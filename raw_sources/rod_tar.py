@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from build_bench.errors import InputError
+from build_bench.raw_sources.members import FILES
 
 BLOCK = 512
 PIECE = 1 << 20
@@ -28,7 +29,6 @@ _EXTENSION = {
     tarfile.XGLTYPE,
 }
 _LONGEST_NAME = 1 << 16
-FILES = {tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.CONTTYPE}
 
 
 def unpacked(file: BinaryIO, where: str) -> tuple[BinaryIO, bool]:

@@ -21,11 +21,15 @@ import numpy.typing as npt
 
 from build_bench import store
 from build_bench.errors import InputError
+from build_bench.raw_sources import members
 
-VERSION = 1
+VERSION = 2
 BLOCK = 512
 WINDOW = 16 << 20
 """Bytes walked before the pages behind are let go of: walking over 22 GB must not take 22 GB of memory."""
+
+REFUSALS = 8
+"""Strays that are named with what is wrong with them; of more only the number is known."""
 
 LONGEST_NAME = 1 << 16
 """Bytes of a header that gives a name; a longer one is damaged."""
@@ -51,7 +55,9 @@ class TarIndex:
     sizes: Integers
     kinds: npt.NDArray[np.uint8]
     strays: int
-    """Members that are files and whose names are no wanted ones; names that lead out of the tar are among them."""
+    """Members whose names are no wanted ones."""
+    refused: tuple[str, ...]
+    """The first of the strays that no reader would use whatever it looks for: names with the reason."""
 
 
 def indexed(path: Path, scratch: Path, key_of: KeyOf) -> TarIndex:
@@ -66,7 +72,10 @@ def indexed(path: Path, scratch: Path, key_of: KeyOf) -> TarIndex:
     if known is None:
         known = walk(path, key_of)
         body = b"".join(array.tobytes() for array in (known.keys, known.offsets, known.sizes, known.kinds))
-        header = {"made_of": made_of, "members": len(known.keys), "strays": known.strays, "crc": zlib.crc32(body)}
+        header = {
+            "made_of": made_of, "members": len(known.keys), "crc": zlib.crc32(body),
+            "strays": known.strays, "refused": known.refused,
+        }  # fmt: skip
         store.write_bytes(kept, json.dumps(header).encode() + b"\n" + body)
     return known
 
@@ -78,17 +87,17 @@ def _read(kept: Path, made_of: list[int]) -> TarIndex | None:
         header = json.loads(line)
         if header["made_of"] != made_of or header["crc"] != zlib.crc32(body):
             return None
-        members, strays = header["members"], header["strays"]
+        count, strays, refused = header["members"], header["strays"], tuple(header["refused"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    keys, offsets, sizes = np.frombuffer(body, np.uint64, 3 * members).reshape(3, members)
-    return TarIndex(keys, offsets, sizes, np.frombuffer(body, np.uint8, members, 24 * members), strays)
+    keys, offsets, sizes = np.frombuffer(body, np.uint64, 3 * count).reshape(3, count)
+    return TarIndex(keys, offsets, sizes, np.frombuffer(body, np.uint8, count, 24 * count), strays, refused)
 
 
 def walk(path: Path, key_of: KeyOf) -> TarIndex:
     """Read every header of the tar. Raises `InputError` as `indexed` does."""
     keys, offsets, sizes, kinds = array("Q"), array("Q"), array("Q"), array("B")
-    strays = 0
+    strays, refused = 0, list[str]()
     with path.open("rb") as file:
         if not os.fstat(file.fileno()).st_size:
             raise InputError(f"{path}: is empty", "fetch it again")
@@ -102,13 +111,22 @@ def walk(path: Path, key_of: KeyOf) -> TarIndex:
                     kinds.append(kind)
                 else:
                     strays += 1
+                    if len(refused) < REFUSALS and (why := _why(name, kind)):
+                        refused.append(why)
     by_key = np.frombuffer(keys, np.uint64)
     order = np.argsort(by_key, kind="stable")
     by_key, in_order = by_key[order], np.frombuffer(kinds, np.uint8)[order]
     same = np.flatnonzero(by_key[1:] == by_key[:-1])
     in_order[same], in_order[same + 1] = DOUBLE, DOUBLE
     places, lengths = (np.frombuffer(column, np.uint64)[order] for column in (offsets, sizes))
-    return TarIndex(by_key, places, lengths, in_order, strays)
+    return TarIndex(by_key, places, lengths, in_order, strays, tuple(refused))
+
+
+def _why(data: bytes, kind: int) -> str:
+    """The name that these bytes begin with and why it is refused; empty if it isn't."""
+    name = data[: data.index(0)].decode("utf-8", "surrogateescape")
+    why = members.why_name(name) or (members.NO_FILE if kind == LINK else "")
+    return f"{members.spelled(name)} ({why})" if why else ""
 
 
 class _Headers:
@@ -156,7 +174,7 @@ class _Headers:
                 own = (own if size < 0 else size) if kind in REGULAR else 0
                 self._whole(at, own)
                 if kind not in b"5":
-                    full = name or self._name(header)
+                    full = (name or self._name(header)).replace(b"\0", b"\\0")  # else it would end there
                     yield full + b"\0", start, own, PLAIN if kind in REGULAR else LINK
                 name, size = b"", -1
             at = start + (own + BLOCK - 1) // BLOCK * BLOCK

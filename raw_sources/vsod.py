@@ -20,7 +20,7 @@ from PIL import Image
 
 from build_bench import imaging
 from build_bench.errors import InputError, Rejected
-from build_bench.raw_sources import Reader, missing
+from build_bench.raw_sources import Reader, members, missing
 from build_bench.raw_sources.vsod_answers import Answer, read_answers, video_key
 from build_bench.raw_sources.vsod_boxes import BrokenXmlError, Marked, parse
 from build_bench.raw_sources.vsod_tree import ANNOTATIONS, DATA, Whose, find
@@ -52,7 +52,8 @@ class Vsod(Reader):
     def __init__(self, root: Path, split: str = "test") -> None:
         super().__init__(root)
         self._split = split
-        self._places = find(root)
+        self._refused: list[str] = []
+        self._places = find(root, self._refused)
         if not self._places[DATA]:
             raise missing(root)
         self._whose = sorted(whose for whose in self._places[DATA] if whose[0] == split)
@@ -89,7 +90,7 @@ class Vsod(Reader):
 
     @property
     def gaps(self) -> Sequence[str]:
-        found = []
+        found = [*self._refused]
         if without := [key for key in sorted(self._keys) if not self._is_answered(key)]:
             found.append(f"{TABLE} doesn't answer {_listed(without, 'video')} (build-bench annotate vsod helps)")
         if strangers := sorted(set(self.answers) - set(self._keys)):
@@ -99,7 +100,7 @@ class Vsod(Reader):
         if self._absent:
             found.append(f"{sum(self._absent.values())} frames of {_listed(sorted(self._absent), 'video')} have no XML")
         for key, whys in sorted(self._broken.items()):
-            found.append(f"{len(whys)} XML files of {key} can't be used: {whys[0]}")
+            found.append(f"{len(whys)} XML files of {members.spelled(key)} can't be used: {whys[0]}")
         return tuple(found)
 
     def _is_answered(self, key: str) -> bool:
@@ -114,11 +115,13 @@ class Vsod(Reader):
         self._absent.clear()
         self._broken.clear()
         for key, whose in sorted(self._keys.items()):
-            numbered = sorted(
-                (int(match[1]), name) for name in self._places[DATA][whose].names if (match := _FRAME.fullmatch(name))
-            )
+            place = self._places[DATA][whose]
+            numbered = sorted((int(match[1]), name) for name in place.names if (match := _FRAME.fullmatch(name)))
             numbers = tuple(number for number, _ in numbered)
-            yield Video(key, whose, tuple(name for _, name in numbered), numbers, _problem(numbers))
+            refused = next(
+                (("refused_member", place.refused[name]) for _, name in numbered if name in place.refused), None
+            )
+            yield Video(key, whose, tuple(name for _, name in numbered), numbers, refused or _problem(numbers))
 
     def marks(self, video: Video) -> list[Marked | None]:
         """Per frame what its annotation says; None where there is none that can be used, which `gaps` then reports."""
@@ -178,4 +181,6 @@ def _problem(numbers: Sequence[int]) -> tuple[str, str] | None:
 def _listed(names: Sequence[str], what: str, most: int = 6) -> str:
     """`3 videos (a, b, c)`; of many the first few."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
-    return f"{len(names)} {what}{'s' if len(names) != 1 else ''} ({', '.join(names[:most])}{more})"
+    return (
+        f"{len(names)} {what}{'s' if len(names) != 1 else ''} ({', '.join(map(members.spelled, names[:most]))}{more})"
+    )

@@ -9,13 +9,12 @@ from __future__ import annotations
 import os
 import re
 import zipfile
-import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
-from build_bench.errors import InputError, Rejected
-from build_bench.raw_sources import check_size
+from build_bench.errors import Rejected
+from build_bench.raw_sources import check_size, members
 
 DATASET = "OcclusionDataSet-MM20"
 DATA, ANNOTATIONS = "data", "annotations"
@@ -41,6 +40,10 @@ class Place(Protocol):
     def file(self) -> Path:
         """What stands for the place among a reader's files: the folder, or the zip."""
 
+    @property
+    def refused(self) -> Mapping[str, str]:
+        """File names that can't be used, and why."""
+
     def read(self, name: str) -> bytes:
         """A file's bytes. Raises `Rejected`."""
 
@@ -50,6 +53,8 @@ class Place(Protocol):
 
 class Folder:
     """A video's own folder."""
+
+    refused: Mapping[str, str] = {}
 
     def __init__(self, path: Path) -> None:
         self.file = path
@@ -84,11 +89,15 @@ class Packed:
         self.file, self._archive = path, archive
         self._members: dict[str, zipfile.ZipInfo] = {}
         self._twice: set[str] = set()
+        self.refused: dict[str, str] = {}
 
-    def add(self, name: str, member: zipfile.ZipInfo) -> None:
-        """Take note of a file."""
+    def add(self, name: str, member: zipfile.ZipInfo, why: str) -> None:
+        """Take note of a file, and of why it is refused if it is."""
         if self._members.setdefault(name, member) is not member:
             self._twice.add(name)
+            self.refused.pop(name, None)
+        elif why:
+            self.refused[name] = f"{self.file.name}:{member.orig_filename}: {why}"
 
     @property
     def names(self) -> list[str]:
@@ -101,9 +110,13 @@ class Packed:
         if name in self._twice:
             raise Rejected("duplicate_frame", f"{self.file.name} has {member.filename} more than once")
         check_size(member.file_size, member.filename)
+        if why := members.unfit(member):
+            raise Rejected("refused_member", f"{self.file.name}:{member.filename}: {why}")
+        if name in self.refused:
+            raise Rejected("refused_member", self.refused[name])
         try:
             return self._archive.read(member)
-        except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError) as error:
+        except members.UNREADABLE as error:
             raise Rejected("unreadable_frame", f"{self.file.name}: {name}: {error}") from error
 
     def stamp(self, name: str) -> str:
@@ -111,10 +124,11 @@ class Packed:
         return f"{member.CRC:08x}-{member.file_size}" if member else "missing"
 
 
-def find(root: Path) -> dict[str, dict[Whose, Place]]:
+def find(root: Path, gaps: list[str]) -> dict[str, dict[Whose, Place]]:
     """Per kind (`DATA`, `ANNOTATIONS`) each video's place. Of a video that is there twice, a folder comes before a zip.
 
-    Lists names, opens no file of a video. Raises `InputError` for a zip that can't be listed.
+    What is refused of a zip is appended to `gaps`. Lists names, opens no file of a video. Raises `InputError` for a zip
+    that can't be listed.
     """
     found: dict[str, dict[Whose, Place]] = {DATA: {}, ANNOTATIONS: {}}
     for base in (root, root / DATASET, root / DATASET / DATASET):
@@ -124,7 +138,7 @@ def find(root: Path) -> dict[str, dict[Whose, Place]]:
                     for video, path in _folders(splits):
                         found[kind.lower()].setdefault((split, video), Folder(path))
     for path in sorted(root.glob("*.zip")):
-        for kind, places in _packed(path).items():
+        for kind, places in _packed(path, gaps).items():
             for whose, place in places.items():
                 found[kind].setdefault(whose, place)
     return found
@@ -137,15 +151,15 @@ def _folders(path: Path) -> Iterator[tuple[str, Path]]:
         yield from ((name, path / name) for name in names)
 
 
-def _packed(path: Path) -> dict[str, dict[Whose, Packed]]:
-    try:
-        archive = zipfile.ZipFile(path)
-    except (zipfile.BadZipFile, OSError) as error:
-        raise InputError(f"{path}: not a readable zip: {error}", "fetch it again; it may be cut off") from error
+def _packed(path: Path, gaps: list[str]) -> dict[str, dict[Whose, Packed]]:
+    archive = members.open_zip(path)
+    infos = members.of_zip(archive)
+    refused = members.refused(infos)
+    gaps.extend(members.gap(path, refused))
     found: dict[str, dict[Whose, Packed]] = {DATA: {}, ANNOTATIONS: {}}
-    for member in archive.infolist():
-        if (match := _MEMBER.fullmatch(member.filename)) and not member.filename.startswith("__MACOSX/"):
+    for member in infos:
+        if match := _MEMBER.fullmatch(member.filename):
             places = found[match[1].lower()]
             whose = match["split"], match["video"]
-            places.setdefault(whose, Packed(path, archive)).add(match["file"], member)
+            places.setdefault(whose, Packed(path, archive)).add(match["file"], member, refused.get(member.filename, ""))
     return found

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import zipfile
-import zlib
 from pathlib import Path
 
 from build_bench.errors import InputError, Rejected
 from build_bench.layouts.record import DATASETS, ENDING
+from build_bench.raw_sources import members
 
 PLACES = ("", "test", "data")
 """Where record files and zips were seen or are likely, below the folder named."""
@@ -39,13 +39,15 @@ class Release:
         self._folders = folders
         self.zips = sorted(path for folder in folders for path in folder.glob("*.zip"))
         self._members: dict[str, tuple[zipfile.ZipFile, zipfile.ZipInfo]] | None = None
+        self._refused: dict[str, str] = {}
 
     def has(self, path: str) -> bool:
         """Whether there is a picture of this name; `path` is relative and has no `..`."""
         return self._file(path) is not None or path in self._archived()
 
     def picture(self, path: str) -> bytes:
-        """A picture's bytes. Raises `Rejected`: `missing_picture`, `unreadable_picture`, `broken_archive`."""
+        """A picture's bytes. Raises `Rejected`: `missing_picture`, `unreadable_picture`, `refused_member` of a zip,
+        `broken_archive`."""
         if file := self._file(path):
             try:
                 return file.read_bytes()
@@ -54,9 +56,11 @@ class Release:
         if path not in self._archived():
             raise Rejected("missing_picture", path)
         archive, member = self._archived()[path]
+        if why := self._refused.get(path) or members.unfit(member):
+            raise Rejected("refused_member", f"{path} in {archive.filename}: {why}")
         try:
             return archive.read(member)
-        except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError, OSError) as error:
+        except members.UNREADABLE as error:
             raise Rejected("broken_archive", f"{path} in {archive.filename}: {error}") from error
 
     def _file(self, path: str) -> Path | None:
@@ -70,15 +74,16 @@ class Release:
         if self._members is None:
             self._members = {}
             for path in self.zips:
-                try:
-                    archive = zipfile.ZipFile(path)
-                except (zipfile.BadZipFile, OSError) as error:
-                    raise InputError(f"{path} can't be read: {error}", "download it again") from error
-                for member in archive.infolist():
+                archive = members.open_zip(path)
+                infos = members.of_zip(archive)
+                refused = members.refused(infos)
+                for member in infos:
                     parts = member.filename.split("/")
                     known = [place for place, part in enumerate(parts) if part in DATASETS.values()]
                     inner = "/".join(parts[known[0] :] if known else [path.stem, *parts])
                     self._members.setdefault(inner, (archive, member))
+                    if why := refused.get(member.filename):
+                        self._refused[inner] = why
         return self._members
 
     def close(self) -> None:
