@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from build_bench import png, strokes
 from build_bench.builders import Builder
@@ -64,6 +64,10 @@ class QuickDrawBuilder(Builder[QuickDraw]):
     by_rule: ClassVar[frozenset[str]] = frozenset({"not_recognized", "single_stroke", "too_few_strokes"})
     settings: QuickDrawSettings
 
+    def __init__(self, settings: QuickDrawSettings, seed: int) -> None:
+        super().__init__(settings, seed)
+        self._draw: dict[str, int] = {}
+
     def open(self, root: Path, scratch: Path) -> QuickDraw:
         return QuickDraw(root, self.settings.source)
 
@@ -72,9 +76,14 @@ class QuickDrawBuilder(Builder[QuickDraw]):
         return ""
 
     def plan(self, raw: QuickDraw) -> Iterator[Draft | Rejection]:
+        self._draw = {"smallest_hashes": len(raw.words) - len(raw.sampled), "ranges": len(raw.sampled)}
         for word in raw.words:
             for outcome in raw.choose(word, self.settings.per_class, self.seed, self.settings.min_strokes):
                 yield self._draft(outcome) if isinstance(outcome, Drawing) else outcome
+
+    def facts(self) -> dict[str, Any]:
+        """How many words were drawn how: of all their drawings, or by `fetch --sample` before."""
+        return {"draw": self._draw}
 
     def _draft(self, drawing: Drawing) -> Draft:
         key = f"{drawing.word}/{drawing.key_id}"

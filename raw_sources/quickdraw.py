@@ -5,23 +5,21 @@ Which drawings of a word are looked at, and why so: docs/decisions/quickdraw-sel
 
 from __future__ import annotations
 
-import filecmp
-import os
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import groupby
 from pathlib import Path
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 import msgspec
 
 from build_bench import draws, manifests
 from build_bench.errors import InputError, Rejected
-from build_bench.raw_sources import Reader, is_file, missing, shown
+from build_bench.raw_sources import Reader, missing, shown
 from build_bench.raw_sources.json_id import BOM
 from build_bench.raw_sources.ndjson_ids import Line, scan
+from build_bench.raw_sources.quickdraw_files import SAMPLE, SAMPLED, find, fold, one_of
 from build_bench.records import Census, Rejection
 
 KINDS = ("simplified", "raw")
@@ -35,8 +33,6 @@ KEEP = 1024
 LARGEST = 1e9
 """A coordinate beyond it is no drawing's (raw ones reach about 2,000 px)."""
 
-_NAME = re.compile(r"(?:full[_/](simplified|raw)[_/])?(.+)\.ndjson", re.IGNORECASE)
-_WORD = re.compile(r"[A-Za-z][A-Za-z -]+")
 
 Stroke = tuple[tuple[float, ...], tuple[float, ...]]
 """The xs and the ys of one stroke, in pixels: ints 0..255 in simplified files, any numbers in raw ones."""
@@ -80,17 +76,23 @@ def known_words() -> tuple[str, ...]:
 
 
 class QuickDraw(Reader):
-    """The files of each word. `source` is `auto` (simplified where there is one), `simplified` or `raw`."""
+    """The files of each word. `source` is `auto` (simplified where there is one), `simplified` or `raw`.
+
+    A sample stands for the simplified file where no whole one is there: `sampled` has its words, and `gaps` says so.
+    """
 
     def __init__(self, root: Path, source: str = "auto") -> None:
         super().__init__(root)
-        kinds = KINDS if source == "auto" else (source,)
-        found, self._unnamed = _find(root)
+        kinds = {"auto": (*KINDS, SAMPLE), "simplified": ("simplified", SAMPLE), "raw": ("raw",)}[source]
+        found, self._unnamed = find(root, KINDS, known_words())
+        self._sampled: list[str] = []
         self._files: dict[str, tuple[str, Path]] = {}
         for word in sorted(found):
             for kind in kinds:
                 if kind in found[word] and word not in self._files:
-                    self._files[word] = (kind, _one_of(found[word][kind], word, kind, root))
+                    path = one_of(found[word][kind], word, kind, root)
+                    self._files[word] = ("simplified" if kind == SAMPLE else kind, path)
+                    self._sampled += [word] * (kind == SAMPLE)
         if not self._files:
             raise missing(root)
         self._counts: dict[str, tuple[int, int]] = {}
@@ -102,8 +104,19 @@ class QuickDraw(Reader):
         return tuple(self._files)
 
     @property
+    def sampled(self) -> Sequence[str]:
+        """Those of them of which only lines drawn at random are here, sorted."""
+        return tuple(self._sampled)
+
+    @property
+    def places(self) -> Mapping[str, Path]:
+        """The file of each word."""
+        return {word: path for word, (_, path) in self._files.items()}
+
+    @property
     def files(self) -> Sequence[Path]:
-        return sorted(path for _, path in self._files.values())
+        origin = [self.root / SAMPLE / SAMPLED] if self._sampled else []
+        return sorted([*self.places.values(), *origin])
 
     @property
     def census(self) -> Census:
@@ -114,6 +127,11 @@ class QuickDraw(Reader):
     def gaps(self) -> Sequence[str]:
         absent = [word for word in known_words() if word not in self._files]
         listed = [f"{len(absent)} of {len(known_words())} words are absent: {', '.join(absent)}"] if absent else []
+        if self._sampled:
+            listed.append(
+                f"{len(self._sampled)} of {len(self._files)} words are samples drawn by ranges (fetch --sample), "
+                f"another draw than the smallest hashes of all drawings: {', '.join(self._sampled)}"
+            )
         return [*listed, *(self._short[word] for word in sorted(self._short)), *self._unnamed]
 
     def choose(self, word: str, k: int, seed: int, min_strokes: int = 2) -> Iterator[Drawing | Rejection]:
@@ -215,7 +233,7 @@ def _usable(drawings: Sequence[tuple[Drawing, _Row]], min_strokes: int) -> Drawi
         for _, other in drawings
     ):
         raise Rejected("duplicate_key_id", f"key_id {drawing.key_id} stands for different drawings")
-    if _fold(row.word) != _fold(drawing.word):
+    if fold(row.word) != fold(drawing.word):
         raise Rejected("wrong_word", f"the word is {row.word!r}, the file is of {drawing.word!r}")
     if not row.recognized:
         raise Rejected("not_recognized", "recognized is false")
@@ -224,63 +242,3 @@ def _usable(drawings: Sequence[tuple[Drawing, _Row]], min_strokes: int) -> Drawi
         reason = "single_stroke" if count == 1 else "too_few_strokes"
         raise Rejected(reason, f"{count} of at least {min_strokes} strokes")
     return drawing
-
-
-def _fold(word: str) -> str:
-    """What spellings of a word in file names have in common."""
-    return " ".join(re.split(r"[\s_+]+", word.strip())).casefold()
-
-
-def _find(root: Path) -> tuple[dict[str, dict[str, list[Path]]], list[str]]:
-    """word -> kind -> its files, sorted; and, in words, the ndjson files that are none of them."""
-    spelling = {_fold(word): word for word in known_words()}
-    found: dict[str, dict[str, list[Path]]] = {}
-    unnamed = []
-    for path in _walk(root):
-        relative = path.relative_to(root)
-        name = _NAME.fullmatch(unquote(path.name))
-        if name is None or path.name.startswith("."):
-            continue
-        folders = [part.casefold() for part in reversed(relative.parts[:-1])]
-        kind = name[1].casefold() if name[1] else next((folder for folder in folders if folder in KINDS), "")
-        word = _fold(name[2])
-        why = ""
-        if not is_file(path):
-            why = "leads to no file"
-        elif not kind:
-            why = "is in no folder simplified or raw"
-        elif not _WORD.fullmatch(word):
-            why = "is not named as a word"
-        if why:
-            unnamed.append(f"{shown(relative.as_posix())} {why}: it was not read")
-            continue
-        word = spelling.setdefault(word, " ".join(re.split(r"[\s_+]+", name[2].strip())))
-        found.setdefault(word, {}).setdefault(kind, []).append(path)
-    return found, unnamed
-
-
-def _walk(root: Path) -> list[Path]:
-    """All files below `root`, sorted by their names' code points. Links to folders are followed, circles left."""
-    paths: list[Path] = []
-    seen: set[str] = set()
-    for folder, folders, names in os.walk(root, followlinks=True):
-        real = os.path.realpath(folder)
-        if real in seen:
-            folders.clear()
-            continue
-        seen.add(real)
-        folders.sort()
-        paths.extend(Path(folder, name) for name in names)
-    return sorted(paths, key=lambda path: path.relative_to(root).parts)
-
-
-def _one_of(paths: Sequence[Path], word: str, kind: str, root: Path) -> Path:
-    """The first, if all hold the same bytes. Raises `InputError`: which one is right can't be guessed."""
-    for other in paths[1:]:
-        if not filecmp.cmp(paths[0], other, shallow=False):
-            names = [shown(path.relative_to(root).as_posix()) for path in (paths[0], other)]
-            raise InputError(
-                f"quickdraw: {names[0]} and {names[1]} are both the {kind} file of {word!r}, and differ",
-                "remove the one that is wrong (one may be a download that broke off)",
-            )
-    return paths[0]

@@ -1,8 +1,11 @@
 """The configuration: one TOML table per scenario, `--set scenario.key=value` on top, defaults in the builders.
 
 seed = 0
+repo = "my-lab/my-bench"        # where push and pull go
 [coco]
 negatives = "supercategory"
+[licenses]
+accepted = ["coco"]             # so that fetch needn't ask
 """
 
 from __future__ import annotations
@@ -20,6 +23,12 @@ from typing import Any
 from build_bench import builders
 from build_bench.errors import UsageError, unknown
 
+_PLAIN = ("seed", "repo")
+"""What stands outside the tables."""
+
+LICENSES = "licenses"
+"""The table that is no scenario's: accepted = ["coco"]."""
+
 LARGEST = 2**31 - 1
 """Of a whole number in a setting; a seed has 64 bits."""
 
@@ -34,6 +43,10 @@ class Config:
     seed: int
     settings: Mapping[str, Any]
     """Per scenario, its builder's `Settings`."""
+    repo: str = ""
+    """The repository on the Hub, ORG/NAME; what is built doesn't depend on it."""
+    accepted_licenses: tuple[str, ...] = ()
+    """The sources whose licences whoever fetches accepts; what is built doesn't depend on it."""
 
     def builder(self, scenario: str) -> builders.Builder[Any]:
         """The builder of a scenario with its settings."""
@@ -46,10 +59,16 @@ class Config:
 
 
 def read(
-    scenarios: Sequence[str], file: Path | None = None, changes: Sequence[str] = (), seed: int | None = None
-) -> Config:
-    """Defaults, then the file, then `changes` (`scenario.key=value`), then `seed`. Raises `UsageError`."""
+    scenarios: Sequence[str], file: Path | None = None, changes: Sequence[str] = (), seed: int | None = None,
+    base: Mapping[str, Any] | None = None,
+) -> Config:  # fmt: skip
+    """Defaults, then `base`, then the file, then `changes` (`scenario.key=value`), then `seed`. Raises `UsageError`.
+
+    `base`: what a file would have, for that which the user doesn't name.
+    """
     data = _read_file(file) if file else {}
+    for name, value in (base or {}).items():
+        data[name] = {**value, **data.get(name, {})} if isinstance(value, Mapping) else data.get(name, value)
     for change in changes:
         name, equals, value = change.partition("=")
         scenario, dot, key = name.partition(".")
@@ -58,13 +77,26 @@ def read(
         if scenario not in builders.SCENARIOS:
             raise unknown("scenario", scenario, builders.SCENARIOS)
         data.setdefault(scenario, {})[key] = value
+    accepted = _accepted(data.pop(LICENSES, {}))
     for name in data:
-        if name != "seed" and name not in builders.SCENARIOS:
+        if name not in _PLAIN and name not in builders.SCENARIOS:
             raise unknown("scenario", name, builders.SCENARIOS)
     chosen = data.get("seed", 0) if seed is None else seed
     if type(chosen) is not int or not -(2**63) <= chosen < 2**63:
         raise UsageError(f"seed = {_short(chosen)}: expected a whole number of 64 bits")
-    return Config(chosen, {scenario: _settings(scenario, data.get(scenario, {})) for scenario in scenarios})
+    repo = data.get("repo", "")
+    if not isinstance(repo, str):
+        raise UsageError(f"repo = {_short(repo)}: expected a repository's name, as in my-lab/my-bench")
+    settings = {scenario: _settings(scenario, data.get(scenario, {})) for scenario in scenarios}
+    return Config(chosen, settings, repo, accepted)
+
+
+def _accepted(table: Mapping[str, Any]) -> tuple[str, ...]:
+    """The table `licenses`. Which names there are is known where they are used."""
+    names = table.get("accepted", [])
+    if set(table) - {"accepted"} or not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise UsageError(f'[{LICENSES}]: expected accepted = ["coco", "quickdraw"], or ["all"]')
+    return tuple(names)
 
 
 def _read_file(file: Path) -> dict[str, Any]:
@@ -73,8 +105,10 @@ def _read_file(file: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         raise UsageError(f"--config {file}: {error}") from error
     for name, table in data.items():
-        if name != "seed" and not isinstance(table, dict):
-            raise UsageError(f"--config {file}: {name} = {_short(table)}: expected `seed` or a table per scenario")
+        if name not in _PLAIN and not isinstance(table, dict):
+            raise UsageError(
+                f"--config {file}: {name} = {_short(table)}: expected {', '.join(_PLAIN)} or a table per scenario"
+            )
     return data
 
 

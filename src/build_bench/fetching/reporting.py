@@ -1,0 +1,117 @@
+"""What is there, what isn't, and what to do about it: for a person, for a program, and as an error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from build_bench.errors import BuildBenchError, InputError, NetworkError
+from build_bench.fetching import wanted
+from build_bench.fetching.progress import in_words
+from build_bench.fetching.running import Outcome, Problem
+from build_bench.fetching.states import FileState, SourceState
+from build_bench.fetching.wanted import ByHand, RemoteFile
+from build_bench.store import Work
+
+_SHOWN = 3
+"""Files of a source that are named one by one."""
+
+
+def as_json(source: SourceState, work: Work) -> dict[str, Any]:
+    """A source for a program."""
+    about = wanted.source(source.name)
+    return {
+        "title": about.title,
+        "state": source.state,
+        "bytes": _size(source),
+        "license": about.license,
+        "license_url": about.license_url,
+        "conditions": about.conditions,
+        "how": _how(source.name),
+        "folder": str(work.raw / source.name),
+        "files": [_file_as_json(state) for state in source.files],
+        "by_hand": wanted.steps(source.name, source.by_hand, work.raw / source.name),
+    }
+
+
+def _file_as_json(state: FileState) -> dict[str, Any]:
+    file, facts = state.file, {"path": state.file.path, "state": state.state, "note": state.note, "there": state.there}
+    if isinstance(file, ByHand):
+        return facts
+    checksum = {"sha256": file.sha256} if file.sha256 else {"md5": file.md5} if file.md5 else {}
+    return {**facts, "urls": [*file.addresses], "bytes": file.bytes, **checksum, "certainty": file.certainty}
+
+
+def table(sources: Sequence[SourceState]) -> Iterator[str]:
+    """The sources for a person: source, size, how, state, licence."""
+    rows = [("source", "size", "how", "state", "licence")]
+    for source in sources:
+        about = wanted.source(source.name)
+        there = sum(not state.lacking for state in source.files)
+        some = f", {there} of {len(source.files)} files" if len(source.files) > 1 and there < len(source.files) else ""
+        size = in_words(_size(source)) if _size(source) else "not known"
+        rows.append((source.name, size, _how(source.name), f"{source.state}{some}", about.license))
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def lines(sources: Sequence[SourceState], work: Work) -> Iterator[str]:
+    """The table, and what there is to say of single files."""
+    yield from table(sources)
+    for source in sources:
+        bad = [state for state in source.files if state.note and state.state in ("bad", "partial")]
+        yield from (f"{work.raw / source.name / state.file.path} {state.note}" for state in bad)
+
+
+def unfinished(sources: Sequence[SourceState], outcome: Outcome, work: Work) -> BuildBenchError | None:
+    """The error for what isn't there after a run: a sentence, and then every address and step. None if all is there."""
+    said = [*_problems(outcome.problems)]
+    by_hand = [source for source in sources if source.by_hand]
+    said += [
+        f"{source.name}: {', '.join(file.path for file in source.by_hand)} must be got by hand" for source in by_hand
+    ]
+    if not said:
+        return None
+    hint = [line for source in sources for line in what_to_do(source, work)]
+    if any(problem.changed for problem in outcome.problems):
+        hint.append(
+            "if the authors changed a file: --accept-new takes it as it is now, and keeps its checksum; if "
+            "not: remove it, and its .part, to download it anew"
+        )
+    if any(not (problem.changed or problem.here) for problem in outcome.problems):
+        hint.append("run the same command again: what came is kept, and gone on with")
+        return NetworkError("; ".join(said), "\n".join(hint))
+    return InputError("; ".join(said), "\n".join(hint))
+
+
+def what_to_do(source: SourceState, work: Work) -> Iterator[str]:
+    """Where the missing files of a source are, and the steps that a person must take."""
+    folder = work.raw / source.name
+    missing = source.to_download
+    for state in missing[:_SHOWN]:
+        assert isinstance(state.file, RemoteFile)
+        yield f"{' or '.join(state.file.addresses)} -> {folder / state.file.path}"
+    if len(missing) > _SHOWN:
+        yield f"    and {len(missing) - _SHOWN} more of {source.name}, {in_words(_size(source))} in all"
+    yield from wanted.steps(source.name, source.by_hand, folder)
+
+
+def _problems(problems: Sequence[Problem]) -> Iterator[str]:
+    """A sentence for each reason, however many files have it."""
+    grouped: dict[tuple[str, str], list[str]] = {}
+    for problem in sorted(problems, key=lambda problem: (problem.source, problem.path)):
+        grouped.setdefault((problem.source, problem.why), []).append(problem.path)
+    for (source, why), paths in grouped.items():
+        which = paths[0] if len(paths) == 1 else f"{len(paths)} files ({paths[0]} ...)"
+        yield f"{source}: {which}: {why}"
+
+
+def _size(source: SourceState) -> int:
+    return sum(state.file.size for state in source.files if isinstance(state.file, RemoteFile))
+
+
+def _how(name: str) -> str:
+    about = wanted.source(name)
+    parts = ["download"] * bool(about.files or about.per_word) + ["by hand"] * bool(about.by_hand)
+    return ", ".join([*parts, *filter(None, [about.videos])])

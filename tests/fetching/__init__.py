@@ -1,0 +1,1 @@
+"""How sources are fetched, against a server on this machine."""
