@@ -126,6 +126,20 @@ def test_a_count_that_does_not_add_up_is_found(key: str, value: Any, problem: st
     assert problem in found(folder)
 
 
+@pytest.mark.parametrize("half", ["kept", "dropped"])
+def test_a_row_that_is_not_the_one_listed_is_found(half: str, folder: Path) -> None:
+    manifest = json.loads((folder / "manifest.json").read_text())
+    rows = manifest["scenarios"]["coco"]["rows"]
+    first, second, *_ = rows["kept"]
+    if half == "kept":
+        rows["kept"][first] = rows["kept"][second]
+    else:
+        rows["dropped"][first] = rows["kept"].pop(first)
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    assert f"{first}: is not the row of which the manifest has the digest" in found(folder)
+    assert ("the rows listed are not those of its files" in found(folder)) == (half == "dropped")
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"files": [], "scenarios": {}}', '{"files": {"x": 1}}'])
 def test_a_broken_manifest_is_named(text: str, folder: Path) -> None:
     (folder / "manifest.json").write_text(text)

@@ -38,13 +38,20 @@ class Assembled:
 
 
 def assemble(
-    work: Work, config: Config, scenarios: Sequence[str], keep: Mapping[str, KeepList] | None = None
-) -> dict[str, Any]:
+    work: Work, config: Config, scenarios: Sequence[str], keep: Mapping[str, KeepList] | None = None,
+    left_out: Sequence[str] = (),
+) -> dict[str, Any]:  # fmt: skip
     """Lay out dataset/ of rendered scenarios; returns the manifest.
 
-    `keep`: the keep lists of all of them, by which rows are told apart; None: there is no split `filtered`.
+    `keep`: the keep lists of all of them, by which rows are told apart; None: there is no split `filtered`. `left_out`:
+    scenarios that belong to the benchmark and are not published; the card says how to build them. Raises `InputError`
+    if the frames of some don't fit their plans.
     """
     keep = keep or {}
+    if stale := [scenario for scenario in scenarios if not rendering.is_fresh(work, config, scenario)]:
+        raise InputError(
+            f"the frames of {', '.join(stale)} are missing or stale", f"run build-bench build {' '.join(stale)}"
+        )
     record_path = work.own / "assembled.json"
     record = _read_record(record_path)
     for scenario in scenarios:
@@ -54,7 +61,9 @@ def assemble(
             record[scenario] = Assembled(made_of, _write_scenario(work, config, scenario, keep.get(scenario)))
             store.write_bytes(record_path, store.to_json({name: asdict(entry) for name, entry in record.items()}))
     parts = {scenario: record[scenario].part for scenario in scenarios}
-    return tree.finish(work.dataset, _manifest(work, config, parts, keep), parts.values())
+    manifest = _manifest(work, config, parts, keep)
+    manifest["left_out"] = {name: {"settings": config.public(name)} for name in left_out}
+    return tree.finish(work.dataset, manifest, parts.values())
 
 
 def _read_record(path: Path) -> dict[str, Assembled]:
@@ -65,9 +74,7 @@ def _read_record(path: Path) -> dict[str, Assembled]:
 
 
 def _made_of(work: Work, config: Config, scenario: str, keep: KeepList | None) -> str:
-    """Digest of all that a scenario's tree is a function of. Raises `InputError` if its frames don't fit its plan."""
-    if not rendering.is_fresh(work, config, scenario):
-        raise InputError(f"the frames of {scenario} are missing or stale", f"run build-bench build {scenario}")
+    """Digest of all that a scenario's tree is a function of."""
     keys = [stamp.key for path in rendering.shard_paths(work, scenario) if (stamp := rendering.read_stamp(path))]
     versions = {name: metadata.version(name) for name in LIBRARIES}
     kept = keep and [column.to_pylist() for column in keep.table.columns]

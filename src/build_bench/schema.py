@@ -53,6 +53,19 @@ RENDERED = pa.schema([("id", _text), ("frames", pa.list_(FRAME))])
 """One row of a frames shard."""
 
 
+def columns() -> dict[str, str]:
+    """Name and type of each published column, as the manifest has them, spelled the same by any version of pyarrow."""
+    return {field.name: _spelled(field.type) for field in PUBLISHED}
+
+
+def _spelled(kind: pa.DataType) -> str:
+    if pa.types.is_list(kind):
+        return f"list of {_spelled(kind.value_type)}"
+    if pa.types.is_struct(kind):
+        return f"{{{', '.join(f'{field.name}: {_spelled(field.type)}' for field in kind)}}}"
+    return str(kind)
+
+
 def features() -> Features:
     """The published columns as `datasets` knows them. Imported here: it takes a second."""
     from datasets import Features, Image, List

@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from build_bench import card, schema, sheets, store
+from build_bench import card, row_digests, schema, sheets, store
 from build_bench.draws import Draw
 from build_bench.errors import BuildBenchError
 
@@ -29,6 +30,7 @@ ROW_GROUP_ROWS = 256
 FILE_BYTES = 400 << 20
 
 KEPT, DROPPED = "kept", "dropped"
+CARD, MANIFEST, CHANGELOG = "README.md", "manifest.json", "CHANGELOG.md"
 _DIGEST = re.compile(r"[0-9a-f]{12}")
 
 
@@ -43,9 +45,11 @@ class Part:
     """Rows in the split `filtered`; None where nothing was filtered."""
     files: dict[str, list[Any]]
     """Path in the tree -> [bytes, sha256]."""
+    digests: dict[str, dict[str, str]]
+    """`kept` and `dropped` -> id -> `row_digests.of` it."""
 
     def facts(self) -> dict[str, Any]:
-        """What the manifest says of the files."""
+        """What the manifest says of the files and the rows in them."""
         splits = {"unfiltered": self.rows} | ({} if self.kept is None else {"filtered": self.kept})
         sizes = {name: size for name, (size, _) in self.files.items() if name.endswith(".parquet")}
         kept = sum(size for name, size in sizes.items() if is_kept(name))
@@ -53,6 +57,7 @@ class Part:
             "digest": self.digest,
             "built": self.rows,
             "bytes": sum(sizes.values()),
+            "rows": self.digests,
             "splits": splits,
             "split_bytes": {"unfiltered": sum(sizes.values())} | ({} if self.kept is None else {"filtered": kept}),
         }
@@ -75,19 +80,21 @@ def lay_out(
     staging = folder / store.STAGING
     shutil.rmtree(staging, ignore_errors=True)
     staging.mkdir(parents=True)
-    rows = kept = 0
+    digests: dict[str, dict[str, str]] = {KEPT: {}, DROPPED: {}}
     examples: list[dict[str, Any]] = []
     with ExitStack() as stack:
         files = {split: stack.enter_context(_Files(staging, split)) for split in (KEPT, DROPPED)}
         for table in tables:
             mask = pa.array([True] * len(table) if keep is None else [*_verdicts(table, keep)], pa.bool_())
-            files[KEPT].write(table.filter(mask))
-            files[DROPPED].write(table.filter(pc.invert(mask)))
-            rows, kept = rows + len(table), kept + (mask.true_count if len(mask) else 0)
+            for split, part in ((KEPT, table.filter(mask)), (DROPPED, table.filter(pc.invert(mask)))):
+                files[split].write(part)
+                digests[split].update(row_digests.of(part))
             examples += table.filter(pc.is_in(table["id"], pa.array(sorted(shown), pa.string()))).to_pylist()
+    kept = len(digests[KEPT])
+    rows = kept + len(digests[DROPPED])
     if not rows:
         shutil.rmtree(staging)
-        return Part("", 0, None if keep is None else 0, {})
+        return Part("", 0, None if keep is None else 0, {}, digests)
     parts = {path.name: [path.stat().st_size, store.sha256(path)] for path in sorted(staging.iterdir())}
     digest = content_digest(parts)
     final = folder / digest
@@ -98,7 +105,7 @@ def lay_out(
     store.write_bytes(dataset / "assets" / f"{scenario}.jpg", sheet)
     laid = {f"data/{scenario}/{digest}/{name}": facts for name, facts in parts.items()}
     laid[f"assets/{scenario}.jpg"] = [len(sheet), hashlib.sha256(sheet).hexdigest()]
-    return Part(digest, rows, None if keep is None else kept, laid)
+    return Part(digest, rows, None if keep is None else kept, laid, digests)
 
 
 def content_digest(files: Mapping[str, list[Any]]) -> str:
@@ -124,16 +131,33 @@ def shown(rows: Iterable[Mapping[str, Any]], seed: int, scenario: str) -> set[st
 
 def finish(dataset: Path, manifest: dict[str, Any], parts: Iterable[Part]) -> dict[str, Any]:
     """Write the card and the manifest, and remove what they no longer list; returns the manifest with its files."""
-    readme = card.render(manifest).encode()
-    files = {path: facts for part in parts for path, facts in part.files.items()}
-    files["README.md"] = [len(readme), hashlib.sha256(readme).hexdigest()]
-    manifest = manifest | {
-        "files": {path: {"bytes": size, "sha256": digest} for path, (size, digest) in sorted(files.items())}
-    }
-    store.write_bytes(dataset / "README.md", readme)
-    store.write_bytes(dataset / "manifest.json", store.to_json(manifest))
-    _remove_superseded(dataset, {*files, "manifest.json"})
+    files = {path: {"bytes": size, "sha256": digest} for part in parts for path, (size, digest) in part.files.items()}
+    manifest, texts = with_texts(manifest | {"columns": schema.columns(), "files": files})
+    write_texts(dataset, manifest, texts)
+    remove_superseded(dataset, set(manifest["files"]))
     return manifest
+
+
+def with_texts(manifest: dict[str, Any], changelog: str = "") -> tuple[dict[str, Any], dict[str, bytes]]:
+    """The manifest with its card and changelog among its files, and those two, by path.
+
+    The card is made of what a reader of manifest.json finds: a tree that is sealed later gets the same one.
+    """
+    texts = {CARD: card.render(msgspec.json.decode(store.to_json(manifest))).encode()} | (
+        {CHANGELOG: changelog.encode()} if changelog else {}
+    )
+    files = {path: facts for path, facts in manifest["files"].items() if path not in (CARD, CHANGELOG)}
+    files |= {name: {"bytes": len(d), "sha256": hashlib.sha256(d).hexdigest()} for name, d in texts.items()}
+    return manifest | {"files": dict(sorted(files.items()))}, texts
+
+
+def write_texts(dataset: Path, manifest: dict[str, Any], texts: Mapping[str, bytes]) -> None:
+    """Write what `with_texts` gave, the manifest last: it switches to them."""
+    for name, data in texts.items():
+        store.write_bytes(dataset / name, data)
+    store.write_bytes(dataset / MANIFEST, store.to_json(manifest))
+    if CHANGELOG not in texts:
+        (dataset / CHANGELOG).unlink(missing_ok=True)
 
 
 class _Files:
@@ -197,7 +221,7 @@ def _leaves(name: str, kind: pa.DataType) -> Iterator[str]:
         yield name
 
 
-def _remove_superseded(dataset: Path, listed: set[str]) -> None:
+def remove_superseded(dataset: Path, listed: set[str]) -> None:
     """Remove our data and sheets that the manifest no longer lists. Others' files stay: they are never published.
 
     Links are not followed: they lead to what isn't ours.

@@ -11,11 +11,11 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from build_bench import schema, soundness, store
+from build_bench import row_digests, schema, soundness, store
 from build_bench.errors import InputError, Rejected
 from build_bench.executors import Progress
 from build_bench.imaging import decode
-from build_bench.tree import content_digest, is_kept
+from build_bench.tree import DROPPED, KEPT, content_digest, is_kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,7 @@ class _Scenario(msgspec.Struct):
     digest: str
     built: int
     splits: dict[str, int]
+    rows: dict[str, dict[str, str]]
     candidates: int
     rejected: int
     rejected_by_reason: dict[str, int]
@@ -56,7 +57,7 @@ def verify(folder: Path) -> tuple[int, list[Problem]]:
     tables = [path for path in sorted(listed) if path.endswith(".parquet") and path not in broken]
     with Progress("verify", len(tables), "files") as progress:
         for path in tables:
-            problems += [Problem(path, found) for found in _table_problems(folder / path)]
+            problems += [Problem(path, found) for found in _table_problems(folder / path, _digests(manifest, path))]
             progress.add(1)
     problems += [Problem("manifest.json", found) for found in _count_problems(folder, manifest, tables)]
     return len(listed), problems
@@ -95,15 +96,25 @@ def _file_problems(folder: Path, listed: dict[str, Any]) -> Iterator[tuple[str, 
             yield name, "is not in the manifest: it will not be published"
 
 
-def _table_problems(path: Path) -> Iterator[str]:
+def _digests(manifest: _Manifest, path: str) -> dict[str, str]:
+    """What the manifest says of the rows of a parquet file: id -> digest, of that file and others like it."""
+    facts = manifest.scenarios.get(path.removeprefix("data/").partition("/")[0])
+    return facts.rows.get(KEPT if is_kept(path) else DROPPED, {}) if facts else {}
+
+
+def _table_problems(path: Path, digests: dict[str, str]) -> Iterator[str]:
     try:
         with pq.ParquetFile(path) as file:
             if not file.schema_arrow.equals(schema.PUBLISHED):
                 yield f"its columns are not those of contract section 5: {file.schema_arrow.remove_metadata()}"
                 return
             for group in range(file.num_row_groups):
-                for row in file.read_row_group(group).to_pylist():
+                table = file.read_row_group(group)
+                for row in table.to_pylist():
                     yield from (f"{row['id']}: {problem}" for problem in _row_problems(row))
+                for name, digest in row_digests.of(table):
+                    if digests.get(name) != digest:
+                        yield f"{name}: is not the row of which the manifest has the digest"
     except pa.ArrowException as error:
         yield f"can't be read: {error}"
 
@@ -140,6 +151,8 @@ def _count_problems(folder: Path, manifest: _Manifest, tables: list[str]) -> Ite
             yield f"{scenario}: {len(halves[True])} rows are kept, {expected} expected"
         if facts.candidates != facts.built + facts.rejected or facts.rejected != sum(facts.rejected_by_reason.values()):
             yield f"{scenario}: {facts.candidates} candidates, but {facts.built} built and {facts.rejected} rejected"
+        if {*halves[True]} != {*facts.rows.get(KEPT, ())} or {*halves[False]} != {*facts.rows.get(DROPPED, ())}:
+            yield f"{scenario}: the rows listed are not those of its files"
         if any(half != sorted(half) for half in halves.values()) or len(set(ids)) != len(ids):
             yield f"{scenario}: ids are not unique and sorted"
         if twice := seen.intersection(ids):

@@ -1,0 +1,53 @@
+"""A short digest of every published row: what two releases are compared by, from their manifests alone."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+DIGITS = 16
+"""Of a generation's digest, in hex: one change in 2^64 goes unnoticed."""
+
+VOLATILE = ("first_turn_accuracy", "num_models")
+"""What another model changes in every row. The row is the same."""
+
+GENERATIONS = (
+    (
+        "id", "scenario", "question", "question_kind", "context", "hint", "reference_question", "options",
+        "categories", "answer", "frames", "states", "start", "reference", "max_turns", "first_turn_answerable",
+        "open_answers", "source",
+    ),
+)  # fmt: skip
+"""The columns that a digest covers, `DIGITS` for each tuple. A column that is added later gets a tuple of its own: then
+the digests of older releases are beginnings of the new ones, and a row that only gained a column hasn't changed."""
+
+
+def of(table: pa.Table) -> Iterator[tuple[str, str]]:
+    """Id and digest of each row of a table of `schema.PUBLISHED`. Pictures count by their bytes and names."""
+    for batch in table.to_batches():
+        frames = batch["frames"]
+        pictures = _pictures(frames.flatten())
+        texts = batch.select([name for name in batch.schema.names if name != "frames"]).to_pylist()
+        for row, count in zip(texts, frames.value_lengths().to_pylist(), strict=True):
+            row["frames"] = [next(pictures) for _ in range(count or 0)]
+            yield row["id"], "".join(_digest([row[name] for name in columns]) for columns in GENERATIONS)
+
+
+def same(old: str, new: str) -> bool:
+    """Whether two digests are of one row, as far as both were computed over the same columns."""
+    shared = min(len(old), len(new))
+    return old[:shared] == new[:shared]
+
+
+def _pictures(frames: pa.StructArray) -> Iterator[tuple[str | None, str]]:
+    """Name and sha256 of each. The bytes are hashed where they lie, not copied."""
+    for name, data in zip(pc.struct_field(frames, "path"), pc.struct_field(frames, "bytes"), strict=True):
+        yield name.as_py(), hashlib.sha256(data.as_buffer() or b"").hexdigest()
+
+
+def _digest(values: list[object]) -> str:
+    return hashlib.sha256(msgspec.json.encode(values, order="sorted")).hexdigest()[:DIGITS]
