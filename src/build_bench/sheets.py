@@ -1,4 +1,4 @@
-"""The card's contact sheets: a few samples of a scenario, each a row from hopeless to clear."""
+"""Contact sheets: a few samples of a scenario, each a strip from hopeless to clear. The card's and the gallery's."""
 
 from __future__ import annotations
 
@@ -36,8 +36,26 @@ def path_of(row: Mapping[str, Any], steps: int = STEPS) -> list[Mapping[str, Any
     return [row["states"][state] for state in path]
 
 
+def strip(row: Mapping[str, Any], views: Sequence[Mapping[str, Any]], cell: int, gap: int = 0) -> Image.Image:
+    """`views` of a row as models see them, side by side, each in a square of `cell` pixels."""
+    picture = Image.new("RGB", (len(views) * (cell + gap) - gap, cell), _PAPER)
+    draw = ImageDraw.Draw(picture)
+    for column, view in enumerate(views):
+        left = column * (cell + gap)
+        seen = decode(row["frames"][view["frame"]]["bytes"], tuple(view["crop"]))
+        thumb = ImageOps.contain(seen, (cell - 2, cell - 2), Image.Resampling.LANCZOS)
+        draw.rectangle((left, 0, left + cell - 1, cell - 1), _BEHIND, _FRAME)
+        picture.paste(thumb, (left + (cell - thumb.width) // 2, (cell - thumb.height) // 2))
+    return picture
+
+
+def sequence(row: Mapping[str, Any]) -> Image.Image:
+    """A sample on a contact sheet: its first views on the left, its last on the right."""
+    return strip(row, path_of(row), _CELL, _GAP)
+
+
 def contact_sheet(rows: Sequence[Mapping[str, Any]]) -> bytes:
-    """A JPEG: one line per sample with its answer, its first views on the left, its last on the right."""
+    """A JPEG: one line per sample with its answer."""
     width = STEPS * (_CELL + _GAP) + _GAP
     height = len(rows) * (_CELL + _CAPTION + _GAP) + _GAP
     sheet = Image.new("RGB", (width, height), _PAPER)
@@ -46,13 +64,12 @@ def contact_sheet(rows: Sequence[Mapping[str, Any]]) -> bytes:
     for line, row in enumerate(rows):
         top = _GAP + line * (_CELL + _CAPTION + _GAP)
         draw.text((_GAP, top), f"{row['question']}  Right: {row['answer']}", _INK, font)
-        for column, view in enumerate(path_of(row)):
-            left = _GAP + column * (_CELL + _GAP)
-            picture = decode(row["frames"][view["frame"]]["bytes"], tuple(view["crop"]))
-            thumb = ImageOps.contain(picture, (_CELL - 2, _CELL - 2), Image.Resampling.LANCZOS)
-            box = (left, top + _CAPTION, left + _CELL, top + _CAPTION + _CELL)
-            draw.rectangle((*box[:2], box[2] - 1, box[3] - 1), _BEHIND, _FRAME)
-            sheet.paste(thumb, (left + (_CELL - thumb.width) // 2, box[1] + (_CELL - thumb.height) // 2))
+        sheet.paste(sequence(row), (_GAP, top + _CAPTION))
+    return encoded(sheet)
+
+
+def encoded(picture: Image.Image) -> bytes:
+    """A picture that is only looked at, as JPEG."""
     buffer = io.BytesIO()
-    sheet.save(buffer, "JPEG", quality=88)
+    picture.save(buffer, "JPEG", quality=88)
     return buffer.getvalue()

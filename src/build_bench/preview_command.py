@@ -1,0 +1,94 @@
+"""The command `preview`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import click
+
+from build_bench.command_options import Common, common, known, option, workers_option
+from build_bench.errors import UsageError
+
+FOLDER = click.Path(path_type=Path, file_okay=False)
+
+
+@click.command()
+@click.argument("scenarios", nargs=-1, metavar="[SCENARIO...]")
+@option("--sample", "samples", multiple=True, metavar="ID", help="Only this sample; repeatable.")
+@option(
+    "--out",
+    type=FOLDER,
+    help="Where to write.  [default: gallery, samples or study in <work>/reports, or beside --dataset]",
+)
+@option("--dataset", type=FOLDER, help="The dataset to show, as adopted or pulled.  [default: <work>/dataset]")
+@option(
+    "--playable",
+    type=click.IntRange(0),
+    default=100,
+    show_default=True,
+    metavar="N",
+    help="Samples of each scenario whose pictures are written, so that they can be played; 0: all.",
+)
+@option("--full", is_flag=True, help="Copy the original pictures of the samples that can be played.")
+@option("--study", type=click.IntRange(1), metavar="N", help="Write N samples for a person to answer instead.")
+@workers_option
+@common
+def preview(
+    options: Common, scenarios: tuple[str, ...], samples: tuple[str, ...], out: Path | None, dataset: Path | None,
+    playable: int, full: bool, study: int | None, workers: int | None,
+) -> None:  # fmt: skip
+    """Write pages on which a person looks at the dataset and plays its samples.
+
+    \b
+    build-bench preview                      all samples in a list, 100 of each scenario to play
+    build-bench preview coco --playable 0    one scenario, and all of it to play
+    build-bench preview --sample ID --full   one sample with its original pictures
+    build-bench preview --study 30 --seed 1  what a person answers, beside the models
+
+    The folder needs no server and no network. Every sample takes about 15 KB; one that can be played 30 to 60 KB more
+    for each of its pictures, scaled to 640 pixels. All pictures of the dataset are read once: 150 GB take minutes.
+    Running again makes only what is missing.
+
+    A study has no answers in it; what it saves comes in through predict --import. --seed draws its samples.
+    """
+    from build_bench.gallery.dataset import Dataset
+
+    if study and (samples or full):
+        raise UsageError("--study draws its samples and shows them as models see them", "leave --sample and --full out")
+    work = options.work()
+    shown = Dataset(dataset or work.dataset, known(scenarios) if scenarios else ())
+    kind = "study" if study else "samples" if samples else "gallery"
+    out = out or (dataset.absolute().parent if dataset else work.reports) / kind
+    if study:
+        from build_bench.gallery import study as studies
+
+        report = studies.write(shown, out, study, options.config(()).seed)
+        options.print(report, study_lines(report))
+        return
+    from build_bench import executors
+    from build_bench.gallery.writing import Request, write
+
+    request = Request(samples, playable, full, workers or executors.cores())
+    known_by = work if not dataset or options.work_folder else None  # elsewhere it knows nothing of this dataset
+    with nullcontext() if dataset else work.locked():
+        report = write(shown, known_by, out, request)
+    options.print(report, gallery_lines(report))
+
+
+def gallery_lines(report: dict[str, Any]) -> Iterable[str]:
+    """What was written, for a person."""
+    yield (
+        f"{report['samples']:,} samples, {report['playable']:,} of them to play; "
+        f"{report['files']:,} files, {report['bytes'] / 1e6:,.1f} MB"
+    )
+    yield f"Open it in a browser: {report['gallery']}"
+
+
+def study_lines(report: dict[str, Any]) -> Iterable[str]:
+    """What was written, for a person."""
+    yield f"{report['samples']:,} samples to answer; {report['bytes'] / 1e6:,.1f} MB"
+    yield f"Open it in a browser: {report['study']}"
+    yield "What it saves comes in with build-bench predict --import FILE; then audit shows it beside the models."
