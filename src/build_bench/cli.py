@@ -5,36 +5,40 @@ from __future__ import annotations
 import json
 import os
 import sys
-import textwrap
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
 from build_bench import __version__
+from build_bench.all_command import all_
 from build_bench.command_options import (
     Common,
     Pipeline,
     common,
     known,
+    lock_folder,
     option,
+    release_option,
     scenario_option,
+    split,
     strict_option,
     variable,
+    without_option,
     workers_option,
 )
+from build_bench.command_output import broken_items, finish, how_to_look, no_folder, report_lines
+from build_bench.doctor_command import doctor
 from build_bench.errors import BuildBenchError, InputError
+from build_bench.fetch_command import fetch
 from build_bench.filter_commands import audit, filter_
+from build_bench.hub_commands import pull, push
 from build_bench.predict_command import predict
+from build_bench.preview_command import preview
 
-if TYPE_CHECKING:
-    from build_bench.store import Work
-
-DEMO, ADOPTED = "demo", "adopted"
-"""The work folders of `all --demo` and of `adopt`, unless another is named: what isn't built from the sources doesn't
-belong among what is."""
+ADOPTED = "adopted"
+"""The work folder of `adopt`, unless another is named: what isn't built doesn't belong among what is."""
 
 
 @click.group(cls=Pipeline, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -51,45 +55,8 @@ def group() -> None:
     """
 
 
-@group.command("all")
-@option(
-    "--demo",
-    is_flag=True,
-    help="Draw tiny raw files in the sources' real layout, and build those; in ./demo unless --work names a folder.",
-)
-@option("--no-fetch", is_flag=True, help="Build from what lies under raw/. This version can't fetch: it always does.")
-@scenario_option
-@workers_option
-@strict_option
-@common
-def all_(
-    options: Common, demo: bool, no_fetch: bool, scenarios: tuple[str, ...], workers: int | None, strict: bool
-) -> None:
-    """Build every scenario and lay out the dataset."""
-    from build_bench import executors, stages
-    from build_bench.demo import SETTINGS, draw
-
-    names = known(scenarios)
-    work = options.work(DEMO if demo else "work")
-    config = options.config(names, SETTINGS if demo else ())
-    if demo:
-        with work.locked():
-            draw(work.raw, names)
-    stages.build(work, config, names, workers or executors.cores())
-    if demo:
-        stages.predict_baselines(work, names, config.seed)
-    note = stages.filter_again(work, names)
-    stages.assemble(work, config, names, unfiltered=bool(note))
-    report = stages.status(work, config, names)
-    lines = [*report_lines(report), *filter(None, [note]), "", *how_to_look(work, names)]
-    if demo and not note:
-        lines += [f"What the filter did with it: {stages.audit_page(work, names)}"]
-    finish(
-        options,
-        {"dataset": str(work.dataset), "note": note, **report},
-        lines,
-        stages.defects(config, names, report) if strict else {},
-    )
+group.add_command(all_)
+group.add_command(fetch)
 
 
 @group.command()
@@ -123,7 +90,7 @@ def build(options: Common, scenarios: tuple[str, ...], only: str | None, workers
     stages.build(work, config, names, workers or executors.cores(), only or "")
     report = stages.status(work, config, names)
     lines = [*report_lines(report), "", "build-bench assemble lays out the dataset of all that is built"]
-    finish(options, report, lines, stages.defects(config, names, report) if strict else {})
+    finish(options, report, lines, broken_items(stages.defects(config, names, report)) if strict else None)
 
 
 group.add_command(predict)
@@ -133,9 +100,13 @@ group.add_command(audit)
 
 @group.command()
 @scenario_option
+@without_option
 @option("--unfiltered", is_flag=True, help="Leave the split `filtered` out, whatever keep lists there are.")
+@release_option
 @common
-def assemble(options: Common, scenarios: tuple[str, ...], unfiltered: bool) -> None:
+def assemble(
+    options: Common, scenarios: tuple[str, ...], without: tuple[str, ...], unfiltered: bool, release: str
+) -> None:
     """Lay out the dataset repository on disk, of what is built."""
     from build_bench import stages
 
@@ -145,8 +116,17 @@ def assemble(options: Common, scenarios: tuple[str, ...], unfiltered: bool) -> N
         raise InputError(
             f"nothing is built in {work.root}", "run build-bench build SCENARIO, or name the folder with --work"
         )
-    manifest = stages.assemble(work, options.config(names), names, unfiltered=unfiltered)
-    options.print(manifest, how_to_look(work, names))
+    published, left_out = split(names, without)
+    config = options.config(known([*names, *left_out]))
+    manifest = stages.assemble(work, config, published, unfiltered=unfiltered, left_out=left_out)
+    if release:
+        manifest = stages.seal(work, manifest, release, lock_folder(work))
+    options.print(manifest, how_to_look(work, published))
+
+
+group.add_command(preview)
+group.add_command(push)
+group.add_command(pull)
 
 
 @group.command()
@@ -206,49 +186,20 @@ def adopt(options: Common, folder: Path, filter_ids: Path | None) -> None:
 @group.command()
 @common
 def status(options: Common) -> None:
-    """Per scenario: planned, rendered, rejected; what is stale and why."""
-    from build_bench import stages
+    """Per scenario: fetched, planned, rendered, predicted, kept; what is stale and why."""
+    from build_bench import demo, stages
+    from build_bench.fetching import sources as fetching
 
-    names = known(())
-    report = stages.status(options.work(), options.config(names), names)
-    options.print(report, report_lines(report))
-
-
-def report_lines(report: dict[str, Any]) -> Iterable[str]:
-    """`status` for a person."""
-    for name, facts in report["scenarios"].items():
-        yield (
-            f"{name}: {facts['candidates']:,} candidates, {facts['built']:,} built ({facts['frames']:,} frames), "
-            f"{facts['rejected']:,} rejected"
-        )
-        for reason, count in facts["rejected_by_reason"].items():
-            yield f"    {count:,} {reason}"
-        yield from (f"    not in the source: {textwrap.shorten(gap, 160, placeholder=' ...')}" for gap in facts["gaps"])
-        if facts.get("kept") is not None:
-            yield f"    {facts['kept']:,} kept by the filter"
-        yield from (f"    {count:,} answered by {model}" for model, count in facts.get("predicted_by", {}).items())
-        yield from (f"    stale: {why}" for why in facts.get("stale", ()))
+    names, work = known(()), options.work()
+    config = options.config(names)
+    report = stages.status(work, config, names)
+    drawn = demo.is_drawn(work.raw)
+    for source in fetching.look(work, config, names):
+        report["scenarios"][source.name]["fetched"] = "drawn" if drawn else source.state
+    options.print(report, [*no_folder(work), *report_lines(report)])
 
 
-def how_to_look(work: Work, names: Sequence[str]) -> Iterable[str]:
-    """Where the dataset is, and what to do with it."""
-    yield f"The dataset is in {work.dataset}: look at README.md and the pictures in assets/ there, or load it:"
-    yield f'    datasets.load_dataset("{work.dataset.resolve()}", "{names[0]}", split="unfiltered")'
-    yield f"Why a candidate is not in it: {work.root / 'rejected'}"
-
-
-def finish(options: Common, result: dict[str, Any], lines: Iterable[str], defects: dict[str, int]) -> None:
-    """Print a result. Broken items of a source fail a run under `--strict`: then the error is part of the result."""
-    if not defects:
-        options.print(result, lines)
-        return
-    found = ", ".join(f"{count} {reason}" for reason, count in defects.items())
-    error = BuildBenchError(
-        f"broken items were left out: {found}", "rejected/ names each; without --strict this is exit 0"
-    )
-    options.print({**result, "error": error.as_json()}, lines)
-    click.echo(f"build-bench: {error.message}\n{error.hint}", err=True)
-    sys.exit(error.exit_code)
+group.add_command(doctor)
 
 
 def main() -> None:

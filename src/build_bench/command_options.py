@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,12 +36,14 @@ class Common:
         root = self.work_folder or Path(default)
         return Work(root, self.raw or root / "raw")
 
-    def config(self, scenarios: Sequence[str], changes: Iterable[str] = ()) -> Config:
-        """The configuration of `scenarios`; the user's own settings override `changes`."""
+    def config(
+        self, scenarios: Sequence[str], changes: Iterable[str] = (), base: Mapping[str, Any] | None = None
+    ) -> Config:
+        """The configuration of `scenarios`; the user's own settings override `changes`, and a file of theirs `base`."""
         from build_bench import config, demo
 
         drawn = demo.SETTINGS if demo.is_drawn(self.work().raw) else ()
-        return config.read(scenarios, self.config_file, [*drawn, *changes, *self.changes], self.seed)
+        return config.read(scenarios, self.config_file, [*drawn, *changes, *self.changes], self.seed, base)
 
     def print(self, result: Any, lines: Iterable[str]) -> None:
         """The result: as JSON for a program, as lines for a person."""
@@ -88,6 +90,25 @@ def common(command: Command) -> Command:
 
 workers_option = option("--workers", type=click.IntRange(1), help="Processes.  [default: one per core]")
 scenario_option = option("--scenario", "scenarios", multiple=True, metavar="NAME", help="Only this one; repeatable.")
+without_option = option(
+    "--without", multiple=True, metavar="NAME",
+    help="Don't publish this one: its licence forbids it, say. The card tells how to build it; repeatable.",
+)  # fmt: skip
+
+
+def _version(_context: click.Context, _parameter: click.Parameter, version: str) -> str:
+    """Refuse what is no version before a build, not after it."""
+    if version:
+        from build_bench import releases
+
+        releases.parse(version)
+    return version
+
+
+release_option = option(
+    "--release", default="", metavar="vX.Y.Z", callback=_version,
+    help="Make it this release: CHANGELOG.md is written, a lock is kept.",
+)  # fmt: skip
 strict_option = option("--strict", is_flag=True, help="Exit with 1 if an item of a source turns out to be broken.")
 
 
@@ -108,3 +129,21 @@ def known(scenarios: Sequence[str]) -> list[str]:
         if name not in SCENARIOS:
             raise unknown("scenario", name, SCENARIOS)
     return [name for name in SCENARIOS if name in scenarios or not scenarios]
+
+
+def split(names: Sequence[str], without: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Which of `names` are published, and which scenarios are left out. Raises `UsageError` if none is published."""
+    from build_bench.errors import UsageError
+
+    out = known(without) if without else []
+    published = [name for name in names if name not in out]
+    if not published:
+        raise UsageError(f"without {', '.join(out)} there is nothing to publish", "leave fewer out")
+    return published, out
+
+
+def lock_folder(work: Work) -> Path | None:
+    """Where locks go beside the work folder: into the checkout, but not those of a demo."""
+    from build_bench import demo, locks
+
+    return None if demo.is_drawn(work.raw) else locks.checkout()

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from build_bench import prompting, schema, store
+from build_bench import manifests, prompting, schema, store
 from build_bench.config import Config
 from build_bench.errors import BuildBenchError, InputError
 from build_bench.executors import Progress
@@ -37,6 +37,8 @@ class PlanStamp:
     gaps: tuple[str, ...]
     facts: dict[str, Any]
     sources: list[dict[str, Any]]
+    settings: dict[str, Any]
+    """As they were then, to say which changed."""
 
 
 def inputs(work: Work, config: Config, scenario: str, raw: Reader) -> dict[str, str]:
@@ -46,6 +48,7 @@ def inputs(work: Work, config: Config, scenario: str, raw: Reader) -> dict[str, 
     parts = {
         "the seed": config.seed,
         "the settings": asdict(config.settings[scenario]),
+        "the prompts": manifests.text(f"prompts/{scenario}.toml"),
         "the program": code_digest(),
         "the source": [str(work.raw.resolve()), files, raw.below],
         "a table beside the source": config.builder(scenario).beside(),
@@ -55,13 +58,13 @@ def inputs(work: Work, config: Config, scenario: str, raw: Reader) -> dict[str, 
 
 @cache
 def code_digest() -> str:
-    """Digest of this program's own files: planning is cheap, so any other version plans again."""
+    """Digest of this program's own files but the prompts: planning is cheap, so any other version plans again."""
     state = hashlib.sha256()
     root = resources.files("build_bench")
     folders = [root, *(resources.files(f"build_bench.{part}") for part in ("builders", "raw_sources", "manifests"))]
     for folder in folders:
         for path in sorted(Path(str(folder)).rglob("*")):
-            if path.suffix in {".py", ".toml", ".csv", ".txt"}:
+            if path.suffix in {".py", ".toml", ".csv", ".txt"} and path.parent.name != "prompts":
                 state.update(path.name.encode() + b"\0" + path.read_bytes())
     return state.hexdigest()
 
@@ -102,6 +105,7 @@ def plan(work: Work, config: Config, scenario: str) -> PlanStamp:
         gaps=tuple(raw.gaps),
         facts=builder.facts(),
         sources=[checksums.source(path, raw.root) for path in raw.files],
+        settings=asdict(config.settings[scenario]),
     )
     checksums.save()
     store.write_table(work.plans(scenario), table, asdict(stamp), ROW_GROUP)

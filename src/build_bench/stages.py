@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 
-from build_bench import models, planning, predicting, release, rendering, store
+from build_bench import (
+    listing,
+    locks,
+    models,
+    planning,
+    predicting,
+    rebuilding,
+    release,
+    releases,
+    rendering,
+    store,
+    tree,
+)
 from build_bench.config import Config
 from build_bench.errors import BuildBenchError, InputError
+from build_bench.executors import notice
 from build_bench.filters import audit as auditing
 from build_bench.filters import audit_page as page_of
 from build_bench.filters import (
@@ -25,8 +39,12 @@ from build_bench.filters import (
     predictions,
     sweep,
 )
+from build_bench.locks import Lock
 from build_bench.models import baselines
 from build_bench.store import Work
+
+if TYPE_CHECKING:
+    from build_bench.publishing import Wanted
 
 PLAN, RENDER = "plan", "render"
 
@@ -65,10 +83,59 @@ def build(work: Work, config: Config, scenarios: Sequence[str], workers: int, on
                 rendering.render(work, config, scenario, workers)
 
 
-def assemble(work: Work, config: Config, scenarios: Sequence[str], *, unfiltered: bool = False) -> dict[str, Any]:
-    """Lay out dataset/, with a split `filtered` if there are keep lists, unless `unfiltered`; returns the manifest."""
+def assemble(
+    work: Work, config: Config, scenarios: Sequence[str], *, unfiltered: bool = False, left_out: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Lay out dataset/, with a split `filtered` if there are keep lists, unless `unfiltered`; returns the manifest.
+
+    `left_out`: scenarios that the card names as not published.
+    """
+    for scenario in scenarios:
+        if why := [
+            found
+            for found in _stale(work, config, scenario, planning.read_stamp(work, scenario))
+            if found.startswith(PLAN)
+        ]:
+            notice(f"{scenario} is laid out as it was planned; {why[0]}. build-bench build {scenario} plans it again")
     with work.locked():
-        return release.assemble(work, config, scenarios, {} if unfiltered else filtering.fresh(work, scenarios))
+        keep = {} if unfiltered else filtering.fresh(work, scenarios)
+        return release.assemble(work, config, scenarios, keep, left_out)
+
+
+def seal(work: Work, manifest: Mapping[str, Any], version: str, beside: Path | None) -> dict[str, Any]:
+    """Make dataset/ the release `version`, after the newest that the work folder knows; returns the manifest.
+
+    Its lock goes to the folder `beside` too. Raises `UsageError`, and changes nothing, if the number doesn't fit.
+    """
+    with work.locked():
+        sealed, texts = releases.sealed(manifest, version, *locks.previous(work, version))
+        if beside:
+            locks.check_beside(beside, sealed)
+        tree.write_texts(work.dataset, sealed, texts)
+        locks.keep(work, sealed, texts[tree.CHANGELOG].decode(), beside)
+    return sealed
+
+
+def check_rebuild(work: Work, config: Config, lock: Lock, *, predicted: bool) -> list[str]:
+    """Raise, before anything is built, what keeps a release from coming out the same; returns which versions of code
+    differ. `predicted`: its predictions must be there already."""
+    check(work, config, [*lock.scenarios])
+    with work.locked():
+        rebuilding.check_sources(work, config, lock)
+    if predicted:
+        rebuilding.check_predictions(work, lock)
+    return rebuilding.other_code(lock)
+
+
+def rebuild(work: Work, config: Config, lock: Lock, changelog: str) -> list[str]:
+    """Filter and lay out as the release was; returns what differs from it."""
+    with work.locked():
+        if lock.rule:
+            rebuilding.filter_(work, lock)
+    names = [name for name in config.settings if name in lock.scenarios]
+    manifest = assemble(work, config, names, unfiltered=not lock.rule, left_out=[*lock.left_out])
+    with work.locked():
+        return rebuilding.finish(work, lock, manifest, changelog)
 
 
 def predict_baselines(work: Work, scenarios: Sequence[str], seed: int) -> None:
@@ -97,10 +164,10 @@ def filter_(work: Work, scenarios: Sequence[str], choice: filtering.Choice) -> d
         return filtering.filter_(work, scenarios, choice)
 
 
-def import_predictions(work: Work, file: Path, scenarios: Sequence[str]) -> dict[str, Any]:
+def import_predictions(work: Work, file: Path, scenarios: Sequence[str], *, replace: bool = False) -> dict[str, Any]:
     """Take others' answers into the cache; returns how many of which model, and what was odd about them."""
     with work.locked():
-        return importing.import_file(work, file, filtering.read_inputs(work, scenarios))
+        return importing.import_file(work, file, filtering.read_inputs(work, scenarios), replace=replace)
 
 
 def audit(
@@ -132,7 +199,7 @@ def explain(
 ) -> list[dict[str, Any]]:
     """Why each of `samples` is in or out. Reads only."""
     shown = filtering.read_inputs(work, scenarios, save=False)
-    asked = choice.models or predictions.models(work)
+    asked = keep_list.chosen_models(work, choice.models) if choice.models else predictions.models(work)
     return [one_sample.explain(work, name, asked, shown, choice.rule) for name in samples]
 
 
@@ -190,10 +257,20 @@ def _stale(work: Work, config: Config, scenario: str, plan: planning.PlanStamp |
         return ["plan: not made yet"]
     now = planning.inputs(work, config, scenario, raw)
     if changed := [name for name, digest in now.items() if plan.made_of.get(name) != digest]:
-        return [f"plan: {' and '.join(changed)} changed"]
+        return [f"plan: {' and '.join(changed)} changed{_settings_changed(config, scenario, plan)}"]
     if not rendering.is_fresh(work, config, scenario):
         return ["frames: some are missing, or the plan changed"]
     return []
+
+
+def _settings_changed(config: Config, scenario: str, plan: planning.PlanStamp) -> str:
+    now = asdict(config.settings[scenario])
+    changed = [
+        f"{key} = {plan.settings.get(key)!r} then, {now[key]!r} now"
+        for key in now
+        if plan.settings.get(key) != now[key]
+    ]
+    return f" ({', '.join(changed)}: the same --set or --config goes with every command)" if changed else ""
 
 
 def defects(config: Config, scenarios: Sequence[str], report: dict[str, Any]) -> dict[str, int]:
@@ -205,3 +282,36 @@ def defects(config: Config, scenarios: Sequence[str], report: dict[str, Any]) ->
             if reason not in by_rule:
                 found[f"{scenario}: {reason}"] = count
     return found
+
+
+def push(work: Work, repo: str, wanted: Wanted, beside: Path | None) -> dict[str, Any]:
+    """Publish dataset/ and keep the release, its lock in the folder `beside` too; returns what came of it.
+
+    Nothing else runs in the work folder meanwhile: a file that changes while it is uploaded would spoil the release.
+    """
+    from build_bench import publishing
+    from build_bench.hub import Repository
+
+    with work.locked():
+        report = publishing.push(work.dataset, Repository(repo), wanted)
+        if not wanted.dry_run:
+            _keep(work, beside)
+    return report
+
+
+def pull(work: Work, repo: str, release: str) -> dict[str, Any]:
+    """Download a release into dataset/ and keep it; returns what came of it."""
+    from build_bench import pulling
+    from build_bench.hub import Repository
+
+    with work.locked():
+        report = pulling.pull(Repository(repo), release, work.dataset)
+        _keep(work, None)
+    return report
+
+
+def _keep(work: Work, beside: Path | None) -> None:
+    manifest = listing.read(work.dataset)
+    if manifest["release"]:
+        changelog = (work.dataset / tree.CHANGELOG).read_text(encoding="utf-8")
+        locks.keep(work, manifest, changelog, beside)

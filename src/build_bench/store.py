@@ -69,6 +69,11 @@ class Work:
         return self.root / "reports"
 
     @property
+    def releases(self) -> Path:
+        """Manifest and changelog of every release made or pulled here, in a folder named by its version."""
+        return self.root / "releases"
+
+    @property
     def dataset(self) -> Path:
         """The repository tree."""
         return self.root / "dataset"
@@ -99,12 +104,12 @@ class Work:
         for folder in (
             self.own,
             self.dataset,
-            *(self.root / name for name in ("plans", "frames", "rejected", "keep", "reports")),
+            *(self.root / name for name in ("plans", "frames", "rejected", "keep", "reports", "releases")),
         ):
             for left in folder.rglob(f"*{_TEMPORARY}"):
                 if left.name == STAGING and left.is_dir() and not left.is_symlink():
                     shutil.rmtree(left)
-                elif _OURS.fullmatch(left.name):
+                elif _OURS.fullmatch(left.name) and not left.is_dir():  # a model's folder may be called so
                     left.unlink(missing_ok=True)
 
 
@@ -216,10 +221,18 @@ class Checksums:
         if path.is_dir():
             names = sorted(entry.name for entry in os.scandir(path))
             return {"path": f"{name}/", "files": len(names), "sha256_of_names": digest_of(names)}
-        key = digest_of([str(root.resolve()), *fingerprint(path, root)])
+        key = self._key(path, root)
         if key not in self._known:
             self._known[key] = sha256(path)
         return {"path": name, "bytes": path.stat().st_size, "sha256": self._known[key]}
+
+    def remember(self, path: Path, root: Path, digest: str) -> None:
+        """Take the sha256 of a source file from who knows it: 66 GB needn't be read again."""
+        self._known[self._key(path, root)] = digest
+
+    @staticmethod
+    def _key(path: Path, root: Path) -> str:
+        return digest_of([str(root.resolve()), *fingerprint(path, root)])
 
     def save(self) -> None:
         """Keep what was computed."""

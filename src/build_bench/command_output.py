@@ -1,0 +1,75 @@
+"""What the commands print when they have built something."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from build_bench.command_options import Common
+from build_bench.errors import BuildBenchError
+
+if TYPE_CHECKING:
+    from build_bench.store import Work
+
+
+def report_lines(report: dict[str, Any]) -> Iterable[str]:
+    """`status` for a person: a line per scenario, and a line for everything that isn't as it should be."""
+    for name, facts in report["scenarios"].items():
+        yield f"{name}: {', '.join(_summary(facts))}"
+        yield from (f"    not in the source: {textwrap.shorten(gap, 160, placeholder=' ...')}" for gap in facts["gaps"])
+        yield from (
+            f"    {model} answered {count:,} of {facts['built']:,}"
+            for model, count in facts.get("predicted_by", {}).items()
+            if count != facts["built"]
+        )
+        yield from (f"    {why}" for why in facts.get("stale", ()))
+
+
+def _summary(facts: dict[str, Any]) -> Iterable[str]:
+    if "fetched" in facts:
+        yield f"source {facts['fetched']}"
+    if facts["candidates"]:
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in facts["rejected_by_reason"].items())
+        yield f"{facts['candidates']:,} candidates"
+        yield f"{facts['built']:,} built ({facts['frames']:,} frames)"
+        yield f"{facts['rejected']:,} rejected" + (f" ({reasons})" if reasons else "")
+    if asked := facts.get("predicted_by"):
+        yield f"{len(asked)} models asked"
+    if facts.get("kept") is not None:
+        yield f"{facts['kept']:,} kept by the filter"
+
+
+def no_folder(work: Work) -> Iterable[str]:
+    """That the work folder isn't there, where it may be meant, if so."""
+    if not work.root.exists():
+        demo = "; that of the demo: --work demo" if Path("demo", "dataset").exists() else ""
+        yield f"{work.root} isn't there yet: build-bench all makes it, or name another with --work{demo}"
+
+
+def how_to_look(work: Work, names: Sequence[str]) -> Iterable[str]:
+    """Where the dataset is, and what to do with it."""
+    yield f"The dataset is in {work.dataset}: look at README.md and the pictures in assets/ there, or load it:"
+    yield f'    datasets.load_dataset("{work.dataset.resolve()}", "{names[0]}", split="unfiltered")'
+    yield f"Why a candidate is not in it: {work.root / 'rejected'}"
+
+
+def broken_items(defects: dict[str, int]) -> BuildBenchError | None:
+    """Broken items of a source fail a run under `--strict`."""
+    found = ", ".join(f"{count} {reason}" for reason, count in defects.items())
+    hint = "rejected/ names each; without --strict this is exit 0"
+    return BuildBenchError(f"broken items were left out: {found}", hint) if found else None
+
+
+def finish(options: Common, result: dict[str, Any], lines: Iterable[str], error: BuildBenchError | None = None) -> None:
+    """Print a result; a check that failed is part of it, and the exit code."""
+    if error is None:
+        options.print(result, lines)
+        return
+    options.print({**result, "error": error.as_json()}, lines)
+    click.echo(f"build-bench: {error.message}\n{error.hint}", err=True)
+    sys.exit(error.exit_code)
