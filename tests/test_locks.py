@@ -27,7 +27,7 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> Work:
     """v1.0.0: two scenarios, filtered by a third of two models."""
     work = built(tmp_path_factory.mktemp("released"))
     predict(work, "org/model", lambda turn, number: (right if number % 3 else wrong)(turn, number))
-    predict(work, "baseline:none", wrong)
+    stages.predict_baselines(work, SCENARIOS, 0, ["baseline:abstain"])
     stages.filter_(work, SCENARIOS, Choice(first_turn.rule("1/3")))
     manifest = stages.assemble(work, config.read(SCENARIOS, None, SETTINGS), SCENARIOS)
     stages.seal(work, manifest, "v1.0.0", work.root / "checkout")
@@ -42,8 +42,9 @@ def work(released: Work, tmp_path: Path) -> Work:
 
 @pytest.fixture
 def fresh(work: Work, tmp_path: Path) -> Work:
-    """Only the sources, the predictions and the locks."""
-    shutil.copytree(work.predictions, tmp_path / "fresh" / "predictions")
+    """Only the sources, the models' predictions and the locks: baselines answer anew."""
+    no_baselines = shutil.ignore_patterns("baseline*")
+    shutil.copytree(work.predictions, tmp_path / "fresh" / "predictions", ignore=no_baselines)
     shutil.copytree(work.releases, tmp_path / "fresh" / "releases")
     return Work(tmp_path / "fresh", work.raw)
 
@@ -135,9 +136,9 @@ def test_a_configuration_file_that_contradicts_the_lock_is_refused(fresh: Work, 
 def test_predictions_that_are_missing_or_differ_are_named(fresh: Work, work: Work) -> None:
     predict(work, "org/model", wrong, ["rod"])
     assert "rod by org/model" in refusal(run(work, "--from-release", "v1.0.0"), InputError)
-    predictions.path_of(fresh, "baseline:none", "mvp_n").unlink()
+    predictions.path_of(fresh, "org/model", "mvp_n").unlink()
     message = refusal(run(fresh, "--from-release", "v1.0.0"), InputError)
-    assert "mvp_n by baseline:none" in message
+    assert "org/model: mvp_n" in message
     assert not fresh.plans("rod").exists()
 
 

@@ -144,12 +144,11 @@ def _again(options: Common, asked: _Asked) -> None:
     config = options.config(known([*names, *lock.left_out]), base=rebuilding.base(lock))
     rebuilding.check_options(lock, config)
     _get(work, config, names, asked)
-    code = stages.check_rebuild(work, config, lock, predicted=not asked.demo)
+    code = stages.check_rebuild(work, config, lock)
     if code:
         executors.notice(f"{lock.release} was made by other versions: {'; '.join(code)}")
     stages.build(work, config, names, asked.workers or executors.cores())
-    if asked.demo:
-        stages.predict_baselines(work, names, config.seed)
+    stages.predict_baselines(work, names, config.seed, lock.models)
     differs = stages.rebuild(work, config, lock, changelog)
     report = stages.status(work, config, names)
     result = {"dataset": str(work.dataset), "release": lock.release, "differs": differs, "code": code, **report}
@@ -157,7 +156,8 @@ def _again(options: Common, asked: _Asked) -> None:
     lines = [*report_lines(report), "", f"The same bytes as {lock.release}, all files."]
     if differs:
         why = f", made by other versions ({'; '.join(code)})" if code else ""
-        error = BuildBenchError(f"this is not {lock.release}{why}: {', '.join(differs)}", "the sources' checksums fit")
+        same = "" if any("/" in path for path in differs) else "; all rows and pictures are the same"
+        error = BuildBenchError(f"this is not {lock.release}{why}: {', '.join(differs)} differ{same}", "see its lock")
         lines = []
     finish(options, result, lines, error)
 

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, get_token
 from huggingface_hub.errors import (
@@ -52,11 +53,17 @@ _LOST: tuple[type[Exception], ...] = (
 )
 """What the client raises when a connection fails: the first is the base class of its HTTP library's errors, which
 differs between versions; hf_xet raises RuntimeError; a download says that it found no local copy."""
+_LONGEST_TEXT = 300
+"""Characters of a client's error: some come with their own backtrace."""
 _SENDABLE = re.compile(r"[!-~]*")
 _LOG_IN = "log in with `hf auth login`, or set HF_TOKEN to a token that may write there"
 _EXHAUSTED = re.compile(r";\s*r=0;\s*t=(\d+)")
 
 T = TypeVar("T")
+
+
+class AbsentError(InputError):
+    """There is no such repository, revision or file; or this token may not see it."""
 
 
 class NotNow(Exception):  # noqa: N818 - the caller looks at the head and goes on
@@ -112,7 +119,8 @@ class Repository:
     @property
     def url(self) -> str:
         """Its page."""
-        return f"{self._api.endpoint}/datasets/{self.name}"
+        shown = urlsplit(self._api.endpoint)
+        return f"{shown.scheme}://{shown.netloc.rpartition('@')[2]}{shown.path}/datasets/{self.name}"
 
     def check_login(self) -> None:
         """Raise `InputError` if there is no token, or one that the Hub doesn't know."""
@@ -124,14 +132,14 @@ class Repository:
         """The commit that a branch, a tag or a commit's name stands for; None if there is none."""
         try:
             return self._ask(lambda: self._api.dataset_info(self.name, revision=revision)).sha
-        except (RepositoryNotFoundError, RevisionNotFoundError):
+        except AbsentError:
             return None
 
     def existing_head(self) -> str:
         """The newest commit of `main`. Raises `InputError` if there is no such repository."""
         head = self.head()
         if head is None:
-            raise InputError(f"there is no {self.url}, or this token may not see it", "check the name, or HF_TOKEN")
+            raise self._absent()
         return head
 
     def is_private(self) -> bool:
@@ -202,6 +210,17 @@ class Repository:
         """Open a pull request with one commit; returns its address. Raises `NotNow`."""
         return str(self._send(additions, deletions, title, parent, create_pr=True).pr_url)
 
+    def proposals(self) -> dict[str, str]:
+        """The addresses of the open pull requests, by title."""
+        found = self._ask(
+            lambda: [
+                *self._api.get_repo_discussions(
+                    self.name, repo_type="dataset", discussion_type="pull_request", discussion_status="open"
+                )
+            ]
+        )
+        return {one.title: f"{self.url}/discussions/{one.num}" for one in found}
+
     def _send(
         self, additions: Iterable[CommitOperationAdd], deletions: Iterable[str], title: str, parent: str, *,
         create_pr: bool,
@@ -248,13 +267,13 @@ class Repository:
 
     @contextmanager
     def _once(self) -> Iterator[None]:
-        """One request: its failures as ours, but for what isn't there."""
+        """One request: its failures as ours."""
         try:
             yield
         except (GatedRepoError, LocalTokenNotFoundError) as error:
             raise self._forbidden(error) from None
         except (RepositoryNotFoundError, RevisionNotFoundError, RemoteEntryNotFoundError):
-            raise
+            raise self._absent() from None
         except OfflineModeIsEnabled:
             raise InputError("the Hub can't be asked: HF_HUB_OFFLINE is set", "unset it and run again") from None
         except HfHubHTTPError as error:
@@ -272,14 +291,19 @@ class Repository:
                 f"the connection to {self._api.endpoint} fails: {self._clean(error)}", None, lost=True
             ) from None
 
+    def _absent(self) -> AbsentError:
+        return AbsentError(f"there is no {self.url}, or this token may not see it", "check the name, or HF_TOKEN")
+
     def _forbidden(self, error: Exception) -> InputError:
         return InputError(f"the Hub doesn't let this token at {self.name}: {self._clean(error)}", _LOG_IN)
 
     def _clean(self, error: Exception) -> str:
         """What an error says, on one line and without the token."""
         text = " ".join(str(error).split()) or type(error).__name__
-        token = get_token()
-        return text.replace(token, "<token>") if token else text
+        if token := get_token():
+            text = text.replace(token, "<token>")
+        text = text.partition(" For more information check:")[0]
+        return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]} ..."
 
 
 def _wait_asked(error: HfHubHTTPError) -> float | None:

@@ -77,13 +77,19 @@ def repository_name(options: Common, repo: str) -> str:
 
 def push_lines(report: dict[str, Any]) -> Iterable[str]:
     """What was published, for a person."""
-    yield from (f"{size:>16,}  {path}" for path, size in report.get("uploads", {}).items())
-    yield from (f"{'removed':>16}  {path}" for path in report.get("removals", ()))
-    size, files = report["uploaded_bytes"], report["files"]
+    release, size = report["release"], report["uploaded_bytes"]
+    since = f"after {report['since']}" if report["since"] else "the first release"
+    yield f"{release}, {since}" + (f": {', '.join(report['reasons'])}" if report["reasons"] else "")
     if "uploads" in report:
-        yield f"{report['release']} would upload {size:,} bytes to {report['url']}; nothing was changed"
+        yield from (f"{count:>16,}  {path}" for path, count in report["uploads"].items())
+        yield from (f"{'removed':>16}  {path}" for path in report["removals"])
+        makes = f", a new {report['creates']} repository" if report["creates"] else ""
+        yield f"{size:,} bytes would go to {report['url']}{makes}; nothing was changed"
+    elif report["there"]:
+        yield f"it is published already, nothing was to be done: {report['url']}"
     elif "pull_request" in report:
-        yield f"{report['release']} is proposed: {report['pull_request']}; once it is merged, push again to tag it"
+        yield f"it is proposed: {report['pull_request']}; once that is merged, push again to tag it"
     else:
-        yield f"{report['release']}: {report['url']}, {files} files, {size:,} bytes of them new"
-        yield f'    datasets.load_dataset("{report["repo"]}", split="unfiltered", revision="{report["release"]}")'
+        makes = f"a new {report['creates']} repository, " if report["creates"] else ""
+        yield f"{report['url']}: {makes}{report['files']} files, {size:,} bytes of them new"
+        yield f'    datasets.load_dataset("{report["repo"]}", split="unfiltered", revision="{release}")'

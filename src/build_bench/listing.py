@@ -13,6 +13,7 @@ from build_bench import store
 from build_bench.errors import InputError
 from build_bench.tree import CARD, CHANGELOG, MANIFEST
 
+VERSION = re.compile(r"v(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})")
 _DATA = re.compile(r"data/[a-z0-9_]+/[0-9a-f]{12}/(kept|dropped)-[0-9]{5}\.parquet|assets/[a-z0-9_]+\.jpg")
 
 
@@ -39,24 +40,31 @@ class _Manifest(msgspec.Struct):
     scenarios: dict[str, _Scenario]
 
 
+def is_version(text: str) -> bool:
+    """Whether `text` is vMAJOR.MINOR.PATCH, from v0.0.1 on."""
+    return bool(VERSION.fullmatch(text)) and text != "v0.0.0"
+
+
 def is_data(name: str) -> bool:
     """Whether a path is one of those under which a release has its rows and the card's pictures."""
     return bool(_DATA.fullmatch(name))
 
 
-def decoded(data: bytes, what: str) -> dict[str, Any]:
+def decoded(data: bytes, what: str, hint: str = "assemble or pull that release again") -> dict[str, Any]:
     """A manifest. Raises `InputError` if it is broken, or lists what is no file of a release.
 
     It may come from anywhere: a name that leads out of the folder, or that some disk can't hold, must not get in.
     """
     try:
         manifest = msgspec.json.decode(data, type=_Manifest)
-    except msgspec.DecodeError as error:
-        raise InputError(f"{what} is broken: {error}", "assemble or pull that release again") from error
+        found: dict[str, Any] = msgspec.json.decode(data)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise InputError(f"{what} is broken: {error}", hint) from error
+    if manifest.release is not None and not is_version(manifest.release):
+        raise InputError(f"{what} calls itself {manifest.release[:40]!r}, expected vMAJOR.MINOR.PATCH or null", hint)
     for name in manifest.files:
         if not is_data(name) and name not in (CARD, CHANGELOG):
             raise InputError(f"{what} lists {name!r}", "that is no file of a release: it wasn't made by build-bench")
-    found: dict[str, Any] = msgspec.json.decode(data)
     return found
 
 
@@ -66,8 +74,11 @@ def read(folder: Path) -> dict[str, Any]:
     try:
         data = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError) as error:
-        inside = folder / "dataset"
-        hint = f"it is in {inside}" if (inside / MANIFEST).is_file() else "name the folder that `assemble` laid out"
+        hint = "build-bench assemble lays one out"
+        if (folder / "dataset" / MANIFEST).is_file():
+            hint = f"it is in {folder / 'dataset'}"
+        elif (folder.parent / MANIFEST).is_file():
+            hint = f"--work names the folder above the dataset: --work {folder.parent.parent}"
         raise InputError(f"{folder} has no {MANIFEST}", hint) from error
     return decoded(data, str(path))
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import msgspec
 
-from build_bench import manifests, releases, store
+from build_bench import listing, manifests, releases, store
 from build_bench.errors import InputError, UsageError, unknown
 from build_bench.store import Work
-from build_bench.tree import CHANGELOG, MANIFEST
+from build_bench.tree import CARD, CHANGELOG, MANIFEST
 
 
 class ScenarioLock(msgspec.Struct, frozen=True):
@@ -51,24 +51,6 @@ class Lock(msgspec.Struct, frozen=True):
     allowed_missing: dict[str, Any] = {}
     repository: str | None = None
     manifest_sha256: str = ""
-
-
-class _KeptScenario(msgspec.Struct):
-    built: int
-    splits: dict[str, int]
-    rows: dict[str, dict[str, str]]
-
-
-class _Kept(msgspec.Struct):
-    """What a manifest needs for another release to be compared with it."""
-
-    release: str
-    seed: int | None
-    code: dict[str, str]
-    models: dict[str, Any]
-    columns: dict[str, str]
-    files: dict[str, dict[str, Any]]
-    scenarios: dict[str, _KeptScenario]
 
 
 def lock_of(manifest: Mapping[str, Any]) -> dict[str, Any]:
@@ -109,11 +91,21 @@ def _lock_path(folder: Path, manifest: Mapping[str, Any]) -> Path:
 def check_beside(beside: Path, manifest: Mapping[str, Any]) -> None:
     """Raise `UsageError` if there is a lock of that release and of other content."""
     path = _lock_path(beside, manifest)
-    if path.exists() and path.read_bytes() != store.to_json(lock_of(manifest)):
+    if path.exists() and _inputs(path.read_bytes()) != _inputs(store.to_json(lock_of(manifest))):
         raise UsageError(
             f"{path} is the lock of another {manifest['release']}",
             "name a higher release; or delete that lock, if it was never published",
         )
+
+
+def _inputs(lock: bytes) -> dict[str, Any] | None:
+    """What a lock says but for the address that a first push adds, and what follows from it."""
+    try:
+        found = msgspec.json.decode(lock, type=dict[str, Any])
+        files = {path: facts for path, facts in found["files"].items() if path not in (CARD, CHANGELOG)}
+    except (msgspec.DecodeError, KeyError, AttributeError):
+        return None
+    return {**found, "files": files, "repository": None, "manifest_sha256": ""}
 
 
 def checkout() -> Path | None:
@@ -140,20 +132,16 @@ def previous(work: Work, version: str) -> tuple[dict[str, Any] | None, str]:
     if not there:
         return None, ""
     folder = work.releases / (version if version in there else there[-1])
-    path = folder / MANIFEST
     try:
-        manifest = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
-        msgspec.convert(manifest, _Kept)
-        changelog = (folder / CHANGELOG).read_text(encoding="utf-8")
-    except (msgspec.DecodeError, OSError, UnicodeDecodeError) as error:
+        return listing.read(folder), (folder / CHANGELOG).read_text(encoding="utf-8")
+    except (InputError, OSError, UnicodeDecodeError) as error:
         raise InputError(f"{folder} is broken: {error}", "delete it, or pull the release again") from error
-    return manifest, changelog
 
 
 def _kept(work: Work) -> list[str]:
     """The releases in the work folder, the oldest first."""
     names = [path.parent.name for path in work.releases.glob(f"*/{MANIFEST}")]
-    return sorted(filter(releases.is_version, names), key=releases.parse)
+    return sorted(filter(listing.is_version, names), key=releases.parse)
 
 
 def read(name: str, work: Work) -> tuple[Lock, str]:
@@ -183,7 +171,7 @@ def read(name: str, work: Work) -> tuple[Lock, str]:
 
 
 def _found(name: str, work: Work) -> Path:
-    if not releases.is_version(name) and Path(name).exists():
+    if not listing.is_version(name) and Path(name).exists():
         return Path(name) / MANIFEST if Path(name).is_dir() else Path(name)
     shipped = Path(manifests.__file__).parent / "releases"
     known = {path.stem: path for path in shipped.glob("v*.json")}

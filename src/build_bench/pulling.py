@@ -11,33 +11,36 @@ from build_bench.errors import BuildBenchError, InputError, NetworkError
 from build_bench.hub import Repository
 
 
-def pull(repository: Repository, release: str, folder: Path) -> dict[str, Any]:
-    """Download a release into `folder`; returns what contract section 9 says.
+def pull(repository: Repository, release: str, folder: Path, staging: Path) -> dict[str, Any]:
+    """Download a release into `folder`, by way of `staging` beside it; returns what contract section 9 says.
 
-    `release`: a tag, a commit, or empty for the newest release. What `folder` has already isn't sent again; the
-    manifest comes last, so until then the folder is what it was. Raises `InputError` for what isn't there or is no
-    release, `BuildBenchError` if what arrives isn't what its manifest says, `NetworkError` if something doesn't arrive.
+    `release`: a tag, a commit, or empty for the newest release. What `folder` has already isn't sent again. `folder`
+    stays what it was until all has arrived; an interrupted download goes on where it was. Raises `InputError` for what
+    isn't there or is no release, `BuildBenchError` if what arrives isn't what its manifest says, `NetworkError` if
+    something doesn't arrive.
     """
     name = release or _newest(repository)
-    commit = repository.head(name)
-    if commit is None:
-        raise InputError(f"{repository.name} has no {name}", f"it has: {', '.join(_releases(repository)) or 'none'}")
-    if tree.MANIFEST not in repository.files(commit):
-        raise InputError(f"{repository.name} at {name} has no {tree.MANIFEST}", "it is no release of build-bench")
-    data = repository.read(commit, tree.MANIFEST)
-    manifest = listing.decoded(data, f"{tree.MANIFEST} of {repository.name} at {name}")
+    commit, data = _manifest(repository, name)
+    manifest = listing.decoded(data, f"{tree.MANIFEST} of {repository.name} at {name}", "tell its maintainers")
+    if listing.is_version(name) and manifest["release"] != name:
+        raise InputError(f"the tag {name} of {repository.name} is on {manifest['release']}", "tell its maintainers")
     files = manifest["files"]
-    wrong = _wrong(folder, files)
-    size = sum(files[path]["bytes"] for path in wrong)
-    _check_space(folder, size)
-    if wrong:
-        for path in wrong:
-            (folder / path).unlink(missing_ok=True)
-        repository.download(commit, [*wrong], folder)
-        _check_arrived(repository, folder, _wrong(folder, {path: files[path] for path in wrong}))
+    lacking = _wrong(folder, files)
+    _check_places(folder, lacking)
+    to_come = _wrong(staging, {path: files[path] for path in lacking})
+    size = sum(files[path]["bytes"] for path in to_come)
+    if to_come:
+        _check_space(staging, size)
+        for path in to_come:
+            (staging / path).unlink(missing_ok=True)
+        repository.download(commit, [*to_come], staging)
+        _check_arrived(repository, staging, _wrong(staging, {path: files[path] for path in to_come}))
+    for path in sorted(lacking, key=lambda path: "/" not in path):  # card and changelog after what they speak of
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (staging / path).replace(folder / path)
     store.write_bytes(folder / tree.MANIFEST, data)
     tree.remove_superseded(folder, {*files})
-    shutil.rmtree(folder / ".cache", ignore_errors=True)  # the client's notes on what it downloaded
+    shutil.rmtree(staging, ignore_errors=True)
     return {
         "repo": repository.name,
         "release": manifest["release"],
@@ -45,6 +48,16 @@ def pull(repository: Repository, release: str, folder: Path) -> dict[str, Any]:
         "downloaded_bytes": size,
         "files": len(files),
     }
+
+
+def _manifest(repository: Repository, name: str) -> tuple[str, bytes]:
+    """The commit of that name, and its manifest."""
+    commit = repository.head(name)
+    if commit is None:
+        raise InputError(f"{repository.name} has no {name}", f"it has: {', '.join(_releases(repository)) or 'none'}")
+    if tree.MANIFEST not in repository.files(commit):
+        raise InputError(f"{repository.name} at {name} has no {tree.MANIFEST}", "it is no release of build-bench")
+    return commit, repository.read(commit, tree.MANIFEST)
 
 
 def _newest(repository: Repository) -> str:
@@ -58,12 +71,20 @@ def _newest(repository: Repository) -> str:
 def _releases(repository: Repository) -> list[str]:
     """The tags that are releases, the oldest first."""
     tags = repository.tags() if repository.head() else {}
-    return sorted(filter(releases.is_version, tags), key=releases.parse)
+    return sorted(filter(listing.is_version, tags), key=releases.parse)
 
 
 def _wrong(folder: Path, files: dict[str, Any]) -> dict[str, str]:
     """What `folder` lacks or has otherwise, and how, in words."""
     return {path: problem for path, facts in files.items() if (problem := listing.damage(folder, path, facts))}
+
+
+def _check_places(folder: Path, paths: dict[str, str]) -> None:
+    """Raise `InputError` where a file would be written through a link, or where a folder is."""
+    for path in paths:
+        place = folder / path
+        if place.is_dir() or not place.parent.resolve().is_relative_to(folder.resolve()):
+            raise InputError(f"{place} is a folder, or behind a link", "move it away, or name another --work")
 
 
 def _check_arrived(repository: Repository, folder: Path, wrong: dict[str, str]) -> None:

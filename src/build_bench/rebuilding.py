@@ -13,6 +13,7 @@ from build_bench.errors import InputError, UsageError
 from build_bench.executors import Progress
 from build_bench.filters import filtering, first_turn, predictions
 from build_bench.filters.filtering import Choice
+from build_bench.filters.keep_list import BASELINE
 from build_bench.locks import Lock
 from build_bench.store import Work
 
@@ -68,13 +69,17 @@ def _facts(entry: Mapping[str, Any] | None) -> str:
 
 
 def check_predictions(work: Work, lock: Lock) -> None:
-    """Raise `InputError` naming the models whose answers aren't here: better before a build than after it."""
-    wrong = [
-        f"{scenario} by {model}"
-        for model, facts in lock.models.items()
-        for scenario, digest in facts.predictions.items()
-        if digest and not predictions.path_of(work, model, scenario).exists()
-    ]
+    """Raise `InputError` naming the models whose answers aren't here: better before a build than after it.
+
+    Baselines answer anew, the same.
+    """
+    missing: dict[str, list[str]] = {}
+    for model, facts in lock.models.items():
+        if not model.startswith(BASELINE):
+            for scenario, digest in facts.predictions.items():
+                if digest and not predictions.path_of(work, model, scenario).exists():
+                    missing.setdefault(model, []).append(scenario)
+    wrong = [f"{model}: {', '.join(scenarios)}" for model, scenarios in missing.items()]
     if wrong:
         raise InputError(_listed(f"predictions of {lock.release} are missing", wrong), "predict or import them first")
 
@@ -110,9 +115,9 @@ def finish(work: Work, lock: Lock, manifest: Mapping[str, Any], changelog: str) 
     """Give the tree the release's number and changelog; returns what differs from it, and keeps it if nothing does."""
     named = {**manifest, "release": lock.release, "repository": lock.repository}
     sealed, texts = tree.with_texts(named, changelog)
-    tree.write_texts(work.dataset, sealed, texts)
     wrong = [*_differences(lock, sealed)]
     if not wrong:
+        tree.write_texts(work.dataset, sealed, texts)
         locks.keep(work, sealed, changelog)
     return wrong
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
@@ -46,6 +47,7 @@ from build_bench.store import Work
 if TYPE_CHECKING:
     from build_bench.publishing import Wanted
 
+BASELINES = tuple(f"{keep_list.BASELINE}{name}" for name in baselines.BASELINES)
 PLAN, RENDER = "plan", "render"
 
 
@@ -116,14 +118,13 @@ def seal(work: Work, manifest: Mapping[str, Any], version: str, beside: Path | N
     return sealed
 
 
-def check_rebuild(work: Work, config: Config, lock: Lock, *, predicted: bool) -> list[str]:
+def check_rebuild(work: Work, config: Config, lock: Lock) -> list[str]:
     """Raise, before anything is built, what keeps a release from coming out the same; returns which versions of code
-    differ. `predicted`: its predictions must be there already."""
+    differ."""
     check(work, config, [*lock.scenarios])
     with work.locked():
         rebuilding.check_sources(work, config, lock)
-    if predicted:
-        rebuilding.check_predictions(work, lock)
+    rebuilding.check_predictions(work, lock)
     return rebuilding.other_code(lock)
 
 
@@ -138,10 +139,10 @@ def rebuild(work: Work, config: Config, lock: Lock, changelog: str) -> list[str]
         return rebuilding.finish(work, lock, manifest, changelog)
 
 
-def predict_baselines(work: Work, scenarios: Sequence[str], seed: int) -> None:
+def predict_baselines(work: Work, scenarios: Sequence[str], seed: int, names: Iterable[str] = BASELINES) -> None:
     """Let the baselines answer: they look at nothing, and stand for models where there is none."""
-    names = [f"baseline:{name}" for name in baselines.BASELINES]
-    predict(work, names, scenarios, models.Options(seed))
+    chosen = [name for name in names if name.startswith(keep_list.BASELINE)]
+    predict(work, chosen, scenarios, models.Options(seed))
 
 
 def audit_page(work: Work, scenarios: Sequence[str]) -> Path:
@@ -292,9 +293,12 @@ def push(work: Work, repo: str, wanted: Wanted, beside: Path | None) -> dict[str
     from build_bench import publishing
     from build_bench.hub import Repository
 
+    manifest = listing.read(work.dataset)
+    _warn_of_newer(work, manifest)
     with work.locked():
-        report = publishing.push(work.dataset, Repository(repo), wanted)
-        if not wanted.dry_run:
+        check = functools.partial(locks.check_beside, beside) if beside else lambda _: None
+        report = publishing.push(work.dataset, Repository(repo), wanted, check)
+        if not (wanted.dry_run or wanted.create_pr):
             _keep(work, beside)
     return report
 
@@ -305,13 +309,20 @@ def pull(work: Work, repo: str, release: str) -> dict[str, Any]:
     from build_bench.hub import Repository
 
     with work.locked():
-        report = pulling.pull(Repository(repo), release, work.dataset)
+        report = pulling.pull(Repository(repo), release, work.dataset, work.own / "pull")
         _keep(work, None)
     return report
 
 
+def _warn_of_newer(work: Work, manifest: Mapping[str, Any]) -> None:
+    """Say if samples were filtered otherwise since the tree was laid out."""
+    rules = {store.stamp_of(work.keep(name)).get("rule") for name in manifest["scenarios"] if work.keep(name).exists()}
+    if others := sorted(rules - {manifest.get("rule")}):
+        notice(f"{work.dataset} is as it was before filter by {', '.join(others)}: build-bench assemble takes that in")
+
+
 def _keep(work: Work, beside: Path | None) -> None:
-    manifest = listing.read(work.dataset)
-    if manifest["release"]:
-        changelog = (work.dataset / tree.CHANGELOG).read_text(encoding="utf-8")
-        locks.keep(work, manifest, changelog, beside)
+    """Keep what lies in dataset/ as a release, if it is one."""
+    manifest, log = listing.read(work.dataset), work.dataset / tree.CHANGELOG
+    if manifest["release"] and log.exists():
+        locks.keep(work, manifest, log.read_text(encoding="utf-8", errors="replace"), beside)

@@ -54,7 +54,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def pull(folder: Path, release: str = "") -> dict[str, Any]:
-    return pulling.pull(Repository(REPO, lambda _: None), release, folder)
+    return pulling.pull(Repository(REPO, lambda _: None), release, folder, folder.with_name("staging"))
 
 
 @both_storages
@@ -88,8 +88,7 @@ def test_an_interrupted_pull_goes_on(hub: Hub, released: Path, tmp_path: Path, m
     with pytest.raises(NetworkError):
         pull(tmp_path / "pulled")
     assert not (tmp_path / "pulled" / "manifest.json").exists()
-    there = sum((tmp_path / "pulled" / name).exists() for name in files(released))
-    assert there
+    assert not [*(tmp_path / "pulled").rglob("*.parquet")]
     hub.revive()
     report = pull(tmp_path / "pulled")
     assert 0 < report["downloaded_bytes"] < sum(len(data) for data in files(released).values())
@@ -118,6 +117,60 @@ def test_a_release_whose_files_arent_what_it_says_is_refused(hub: Hub, released:
     with pytest.raises(BuildBenchError, match=f"{name} of {REPO} has 5 bytes"):
         pull(tmp_path / "pulled", "main")
     assert not (tmp_path / "pulled" / "manifest.json").exists()
+
+
+@LFS
+def test_an_interrupted_pull_leaves_the_release_before_whole(
+    hub: Hub, released: Path, plans: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pull(tmp_path / "pulled")
+    before = files(tmp_path / "pulled")
+    newer = trees.lay_out(tmp_path / "newer", plans)
+    publishing.push(newer, Repository(REPO), Wanted())
+    monkeypatch.setattr(client, "ATTEMPTS", 1)
+    hub.drop("GET /lfs/*", skip=2, times=None)
+    with pytest.raises(NetworkError):
+        pull(tmp_path / "pulled")
+    assert files(tmp_path / "pulled") == before
+    hub.revive()
+    pull(tmp_path / "pulled")
+    assert files(tmp_path / "pulled") == files(newer)
+
+
+@LFS
+def test_nothing_of_others_is_removed_and_no_link_is_followed(hub: Hub, released: Path, tmp_path: Path) -> None:
+    pulled, elsewhere = tmp_path / "pulled", tmp_path / "elsewhere"
+    (pulled / ".cache" / "mine").mkdir(parents=True)
+    elsewhere.mkdir()
+    (pulled / "data").symlink_to(elsewhere)
+    with pytest.raises(InputError, match="is a folder, or behind a link"):
+        pull(pulled)
+    assert not [*elsewhere.iterdir()]
+    (pulled / "data").unlink()
+    (pulled / "README.md").mkdir()
+    with pytest.raises(InputError, match=r"README\.md is a folder"):
+        pull(pulled)
+    (pulled / "README.md").rmdir()
+    pull(pulled)
+    assert (pulled / ".cache" / "mine").is_dir()
+
+
+@LFS
+@pytest.mark.parametrize("release", ["../../../up", "/tmp/up", "v1", "", "x" * 300, "a\0b"])
+def test_a_release_that_calls_itself_oddly_is_refused(hub: Hub, released: Path, tmp_path: Path, release: str) -> None:
+    manifest = json.loads(hub.read(REPO, "main", "manifest.json"))
+    hub.commit_as_someone_else(REPO, {"manifest.json": json.dumps({**manifest, "release": release}).encode()})
+    before = files(tmp_path)
+    with pytest.raises(InputError, match="calls itself"):
+        pull(tmp_path / "pulled", "main")
+    assert files(tmp_path) == before
+
+
+@LFS
+def test_a_tag_on_another_release_is_not_taken_for_it(hub: Hub, released: Path, tmp_path: Path) -> None:
+    hub.repositories[REPO].tags["v1.1.0"] = hub.tags(REPO)["v1.0.0"]
+    with pytest.raises(InputError, match=r"the tag v1\.1\.0 of lab/bench is on v1\.0\.0"):
+        pull(tmp_path / "pulled", "v1.1.0")
 
 
 @LFS

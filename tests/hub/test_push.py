@@ -9,9 +9,10 @@ import pytest
 
 from build_bench.errors import BuildBenchError, InputError, UsageError
 from build_bench.hub import Repository
+from tests import trees
 
 from .conftest import both_storages
-from .faults import COMMIT
+from .faults import COMMIT, PREUPLOAD
 from .published import REPO, check_end, push, seen
 from .server import Hub
 
@@ -33,7 +34,8 @@ def test_pushing_again_changes_nothing(hub: Hub, repository: Repository, old: Pa
     first = push(old, repository, "v1.0.0")
     hub.forget()
     for release in ("v1.0.0", ""):
-        assert push(old, repository, release) == {**first, "uploaded_bytes": 0}
+        again = push(old, repository, release)
+        assert (again["there"], again["uploaded_bytes"], again["revision"]) == (True, 0, first["revision"])
     assert hub.count("POST *") == 0
 
 
@@ -139,6 +141,7 @@ def test_a_pull_request_is_opened_and_tagged_once_merged(
 ) -> None:
     push(old, repository, "v1.0.0")
     report = push(new, repository, "v1.1.0", create_pr=True)
+    assert push(new, repository, "v1.1.0", create_pr=True) == report
     assert report["pull_request"].endswith("/discussions/1")
     assert seen(hub) == "v1.0.0"
     assert seen(hub, "refs/pr/1") == "v1.1.0"
@@ -147,6 +150,77 @@ def test_a_pull_request_is_opened_and_tagged_once_merged(
     hub.commit_as_someone_else(REPO, {**proposed, **gone})
     push(new, repository, "v1.1.0")
     assert seen(hub, "v1.1.0") == "v1.1.0"
+
+
+@LFS
+@pytest.mark.parametrize("release", ["1.0", "v1", "v0.0.0"])
+def test_what_is_wrong_is_said_before_a_repository_is_made(
+    hub: Hub, repository: Repository, old: Path, release: str
+) -> None:
+    with pytest.raises(UsageError, match="is no release"):
+        push(old, repository, release)
+    with pytest.raises(UsageError, match="to propose anything to"):
+        push(old, repository, create_pr=True)
+    assert not hub.repositories
+
+
+@LFS
+def test_a_push_says_why_the_number_rises_and_what_terms_forbid(
+    hub: Hub, repository: Repository, new: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert push(new, repository, dry_run=True)["creates"] == "public"
+    push(new, repository)
+    assert capsys.readouterr().err == ""
+    every = trees.lay_out(tmp_path / "every", trees.some_plans())
+    report = push(every, repository, dry_run=True)
+    assert "scenario rod added" in report["reasons"]
+    assert report["since"] == "v1.0.0"
+    told = capsys.readouterr().err
+    assert "changeit, imagenet_c, rod: their terms forbid" in told
+    assert "assemble --without changeit" in told
+
+
+@LFS
+@pytest.mark.parametrize("place", ["the empty repository", "the release before"])
+def test_a_tag_on_something_else_is_no_release(
+    hub: Hub, repository: Repository, old: Path, new: Path, place: str
+) -> None:
+    push(old, repository, "v1.0.0")
+    hub.repositories[REPO].tags["v1.1.0"] = hub.commits(REPO)[0 if place == "the release before" else -1].oid
+    with pytest.raises(UsageError, match=r"the tag v1\.1\.0 of lab/bench is on (v1\.0\.0|no release)"):
+        push(new, repository, "v1.1.0")
+    assert seen(hub) == "v1.0.0"
+    assert json.loads((new / "manifest.json").read_text())["release"] is None
+
+
+@LFS
+def test_a_file_that_changes_while_it_is_uploaded_is_not_published(
+    hub: Hub, repository: Repository, old: Path, new: Path
+) -> None:
+    push(old, repository, "v1.0.0")
+    table = next(path for path in new.glob("data/coco/*/*.parquet"))
+    hub.before(PREUPLOAD, lambda: table.write_bytes(table.read_bytes()[::-1]))
+    with pytest.raises(InputError, match="changed while it was uploaded"):
+        push(new, repository, "v1.1.0")
+    assert seen(hub) == "v1.0.0"
+
+
+@LFS
+def test_what_others_made_of_the_manifest_there_is_a_sentence(hub: Hub, repository: Repository, old: Path) -> None:
+    push(old, repository, "v1.0.0")
+    for broken in (b"[" * 5000, b"\xff", b'{"release": "../../up"}', b"{}"):
+        hub.commit_as_someone_else(REPO, {"manifest.json": broken})
+        with pytest.raises(InputError, match=r"manifest\.json of lab/bench"):
+            push(old, repository, "v1.1.0")
+
+
+@LFS
+def test_a_tree_that_somebody_uploaded_by_hand_gets_a_number(hub: Hub, repository: Repository, old: Path) -> None:
+    hub.create(REPO)
+    files = {path.relative_to(old).as_posix(): path.read_bytes() for path in old.rglob("*") if path.is_file()}
+    hub.commit_as_someone_else(REPO, files)
+    assert push(old, repository)["release"] == "v1.0.0"
+    assert seen(hub, "v1.0.0") == "v1.0.0"
 
 
 @LFS

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from build_bench import hub as client
-from build_bench import publishing
-from build_bench.errors import NetworkError
+from build_bench import push_steps
+from build_bench.errors import InputError, NetworkError
 from build_bench.hub import Repository
 
 from .conftest import both_storages
@@ -28,7 +28,7 @@ def test_a_push_that_dies_at_any_write_is_finished_by_the_next(
 ) -> None:
     """Dying at a read is dying before the write after it. With small commits, there are several."""
     monkeypatch.setattr(client, "ATTEMPTS", 2)
-    monkeypatch.setattr(publishing, "COMMIT_FILES", 3)
+    monkeypatch.setattr(push_steps, "COMMIT_FILES", 3)
 
     def new_to(repo: str) -> None:
         hub.repositories[repo] = copy.deepcopy(hub.repositories[REPO])
@@ -147,12 +147,51 @@ def test_a_card_that_somebody_edits_meanwhile_is_not_overwritten(
 
 
 @LFS
+def test_a_card_edited_between_the_commit_and_the_tag_keeps_the_edit(
+    hub: Hub, repository: Repository, old: Path, new: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    push(old, repository, "v1.0.0")
+    monkeypatch.setattr(client, "ATTEMPTS", 1)
+    hub.drop(TAG)
+    with pytest.raises(NetworkError):
+        push(new, repository, "v1.1.0")
+    hub.commit_as_someone_else(REPO, {"README.md": b"---\n---\nmine"})
+    push(new, repository, "v1.1.0")
+    assert hub.read(REPO, "main", "README.md").endswith(b"mine")
+    assert [commit.title for commit in hub.commits(REPO)].count("Release v1.1.0") == 1
+    assert seen(hub, "v1.1.0") == "v1.1.0"
+
+
+@LFS
+def test_a_release_that_got_no_tag_gets_it_from_the_next(
+    hub: Hub, repository: Repository, old: Path, new: Path, other: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    push(old, repository, "v1.0.0")
+    monkeypatch.setattr(client, "ATTEMPTS", 1)
+    hub.drop(TAG)
+    with pytest.raises(NetworkError):
+        push(new, repository, "v1.1.0")
+    push(other, repository, "v2.0.0")
+    check_end(hub, releases=("v1.0.0", "v1.1.0", "v2.0.0"))
+
+
+@LFS
+def test_a_repository_that_goes_away_meanwhile_is_a_sentence(
+    hub: Hub, repository: Repository, old: Path, new: Path
+) -> None:
+    push(old, repository, "v1.0.0")
+    hub.before(COMMIT, lambda: hub.repositories.clear())
+    with pytest.raises(InputError, match="there is no http"):
+        push(new, repository, "v1.1.0")
+
+
+@LFS
 @pytest.mark.parametrize("files", [1, 50])
 def test_of_two_pushes_at_once_one_wins_and_the_other_says_so(
     hub: Hub, repository: Repository, laid: Mapping[str, Path], old: Path, new: Path, other: Path, files: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    monkeypatch.setattr(publishing, "COMMIT_FILES", files)
+    monkeypatch.setattr(push_steps, "COMMIT_FILES", files)
     push(old, repository, "v1.0.0")
     hub.before(COMMIT, lambda: push(new, Repository(REPO), "v1.1.0"), skip=0 if files > 1 else 1)
     with pytest.raises(NetworkError, match="somebody else published"):
