@@ -26,7 +26,7 @@ def render(report: dict[str, Any], samples: Sequence[tuple[dict[str, Any], First
         f"<h1>What the first-turn filter keeps</h1><p>Rule <code>{escape(report['rule'])}</code>: a sample is "
         f"dropped if at least {report['threshold']:g} of the models are right at first sight. "
         f"{escape(models_line(report))}</p>",
-        *(f"<p>Not answered as it is now, and so not counted: {escape(gap)}.</p>" for gap in report["gaps"]),
+        _gaps(report["gaps"]),
         _table(summary(report), "Samples before and after the filter, ours and the paper's"),
         f"<p>In the paper {percent(PAPER['before'])} of first answers were right before its filter, "
         f"{percent(PAPER['after'])} after.</p>",
@@ -47,6 +47,17 @@ def render(report: dict[str, Any], samples: Sequence[tuple[dict[str, Any], First
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>What the first-turn filter keeps</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<style>{STYLE}</style></head><body><main>{''.join(parts)}</main></body></html>\n"
+    )
+
+
+def _gaps(gaps: Sequence[str]) -> str:
+    """With many models not there yet, there are as many lines as would hide what the page is for."""
+    if not gaps:
+        return ""
+    listed = "".join(f"<li>{escape(gap)}</li>" for gap in gaps)
+    return (
+        f'<details class="gaps"><summary>Not answered as it is now, and so not counted: {len(gaps):,} gaps, '
+        f"by model and scenario</summary><ul>{listed}</ul></details>"
     )
 
 

@@ -14,6 +14,8 @@ from build_bench.filters.comparing import STANDS
 from build_bench.filters.inputs import VERDICTS
 
 ALL = "all"
+_GAPS = 10
+"""Listed in a terminal."""
 
 
 def percent(share: float | None) -> str:
@@ -54,7 +56,10 @@ def lines(report: dict[str, Any]) -> Iterator[str]:
     line = f"at least {report['threshold']:g} of the models get right at first sight"
     yield f"Rule {report['rule']}: dropped is what {line}."
     yield models_line(report)
-    yield from (f"not answered as it is now, and so not counted: {gap}" for gap in report["gaps"])
+    gaps = report["gaps"]
+    yield from (f"not answered as it is now, and so not counted: {gap}" for gap in gaps[:_GAPS])
+    if len(gaps) > _GAPS:
+        yield f"and {len(gaps) - _GAPS:,} more gaps: audit.json has them all"
     yield ""
     yield from aligned(summary(report))
     yield f"In the paper {percent(PAPER['before'])} were right at first before, {percent(PAPER['after'])} after."

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from fractions import Fraction
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from build_bench.errors import InputError
+from build_bench.errors import InputError, UsageError
 from build_bench.filters import coverage, first_turn, inputs, keep_list, predictions
 from build_bench.filters.first_turn import Rule
 from build_bench.filters.inputs import Inputs
@@ -123,17 +124,15 @@ def again(work: Work, scenarios: Sequence[str]) -> tuple[dict[str, KeepList], st
     """Fresh keep lists for `all`: those there are, or filtered as before; or none, and why not in a line."""
     if not predictions.models(work):
         return {}, "There are no predictions, so no split `filtered`: run build-bench predict, then all again."
-    former = next(iter(read(work, scenarios).values()), None)
+    stamp = next(filter(None, (keep_list.read_stamp(work, name) for name in scenarios)), None)
     choice = Choice(first_turn.rule())
-    if former:
-        stamp = former.stamp
-        choice = Choice(
-            first_turn.rule(stamp.threshold), () if stamp.all_models else tuple(stamp.models), bool(stamp.gaps)
-        )
+    if stamp:
+        rule = Rule(Fraction(stamp.threshold))
+        choice = Choice(rule, () if stamp.all_models else tuple(stamp.models), bool(stamp.gaps))
     try:
         filter_(work, scenarios, choice)
         return fresh(work, scenarios), ""
-    except InputError as error:
+    except (InputError, UsageError) as error:  # a model that was asked formerly may be gone
         return {}, f"Not filtered, so no split `filtered`: {error.message}"
 
 
@@ -150,8 +149,11 @@ def status(work: Work, scenario: str) -> dict[str, Any]:
     ]
     kept = None
     if stamp:
-        kept = int(pc.sum(keep_list.read(work, scenario)["kept"]).as_py() or 0)
-        stale += filter(None, [keep_list.why_stale(work, scenario, stamp, shown)])
+        try:
+            kept = int(pc.sum(keep_list.read(work, scenario)["kept"]).as_py() or 0)
+            stale += filter(None, [keep_list.why_stale(work, scenario, stamp, shown)])
+        except InputError as error:
+            stale.append(f"keep list: {error.message}")
     return {
         "predicted_by": {m: found.fresh for m, found in covered.items() if found.fresh},
         "kept": kept,

@@ -7,9 +7,11 @@ category counts as wrong at the first turn (ROD's) is never dropped, and neither
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 import operator
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,6 +24,8 @@ from build_bench.filters.predictions import FAILED
 
 DEFAULT = "0.25"
 _DIGITS = 20
+_SHARE = re.compile(r"[0-9]+|[0-9]*\.[0-9]+|[0-9]+/[0-9]+")
+"""Without exponents: `Fraction` writes out a power of ten, however high."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +55,23 @@ def rule(threshold: str | Fraction = DEFAULT) -> Rule:
     return Rule(share(threshold, "--threshold"))
 
 
+def named(name: str) -> Rule:
+    """The rule that has this name. Raises `UsageError` if none has."""
+    found = re.fullmatch(r"first_turn_([0-9./e+-]{1,40})_v1", name)
+    with contextlib.suppress(ValueError, ZeroDivisionError):
+        if found and (line := Fraction(found[1]) / (1 if "/" in found[1] else 100)) >= 0:
+            return Rule(line)
+    raise UsageError(f"there is no rule {name!r}", "expected a name as in first_turn_25_v1")
+
+
 def share(text: str | Fraction, option: str) -> Fraction:
     """A share of models, exactly. Raises `UsageError` if `text` is no number from 0 on."""
-    try:
-        value = Fraction(text) if isinstance(text, Fraction) or len(text) <= _DIGITS else None
-    except (ValueError, ZeroDivisionError):
-        value = None
-    if value is None or not 0 <= value <= 1_000:
-        raise UsageError(f"{option} {text}: expected a share of the models, as in 0.25 or 1/4")
-    return value
+    with contextlib.suppress(ZeroDivisionError):
+        if isinstance(text, Fraction) or (len(text) <= _DIGITS and _SHARE.fullmatch(text)):
+            value = Fraction(text)
+            if 0 <= value <= 1_000:
+                return value
+    raise UsageError(f"{option} {text}: expected a share of the models, as in 0.25 or 1/4")
 
 
 RIGHT, ANSWERED = 2, 1

@@ -5,7 +5,8 @@ lines. So a table is mended once, and nobody filters on what happened to be read
 
 columns: model, id, answer; and if they are there verdict (must agree with the answer), input_digest (else the answers
 are taken for answers to the samples as they are now), created, runtime. Others are passed over and named, but a column
-that looks like a misspelling of these is refused.
+that looks like a misspelling of these is refused. A row with neither answer nor verdict, as the cache itself has it, or
+with an `error` in its runtime instead, is a failure: never wrong, and asked for again.
 """
 
 from __future__ import annotations
@@ -13,160 +14,114 @@ from __future__ import annotations
 import difflib
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
 
+from build_bench.answers import UNPARSED
 from build_bench.errors import InputError, UsageError
-from build_bench.filters import predictions
+from build_bench.filters import predictions, tables
 from build_bench.filters.inputs import VERDICTS, Inputs, judge, plan_rows
-from build_bench.filters.predictions import Prediction
+from build_bench.filters.predictions import FAILED, Prediction
+from build_bench.filters.tables import OPTIONAL, REQUIRED, Line
 from build_bench.store import Work
 
-REQUIRED = ("model", "id", "answer")
-OPTIONAL = ("verdict", "input_digest", "created", "runtime")
-ALIASES = {
-    "answer": ("response", "output", "prediction", "text", "completion", "generated_text", "model_answer", "reply"),
-    "id": ("sample_id", "sample", "uid", "key", "bench_id", "question_id"),
-    "model": ("model_name", "model_id", "name"),
-}
 SHOWN = 10
 """Problems that an error lists."""
 UNKNOWN = "no sample is built that is called "
 
+Problems = list[tuple[int, str]]
+"""Line or row, and what is wrong with it."""
+Made = dict[tuple[str, str], list[Prediction]]
+"""(model, scenario) -> what comes into their file."""
 
-class Line(NamedTuple):
-    """A row of the table and where it stands."""
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A row of the table as the cache will have it."""
 
     number: int
-    """The line in a CSV or JSONL file, headings counted; the row in a parquet file. From 1."""
-    cells: Mapping[str, Any]
+    model: str
+    said: str
+    """The verdict that the table gives; empty if it gives none."""
+    made: Prediction
 
 
-def import_file(work: Work, path: Path, inputs: Mapping[str, Inputs]) -> dict[str, Any]:
-    """Add a table to the cache. Returns rows, imported (model -> rows), repeated (rows said twice), stale, passed_over.
+def import_file(work: Work, path: Path, inputs: Mapping[str, Inputs], *, replace: bool = False) -> dict[str, Any]:
+    """Add a table to the cache. Returns rows, imported (model -> answers), failed, repeated (rows said twice), stale,
+    passed_over. `replace`: its answers take the place of others that the cache has of these models.
 
     Raises `InputError` naming file and line for what can't be used, `UsageError` for a format that isn't known.
     """
-    rows, columns = _read(path)
+    lines, columns = tables.read(path)
     unit = "row" if path.suffix == ".parquet" else "line"
-    passed_over = _check_columns(path, columns)
-    if not rows:
+    passed_over = tables.check_columns(path, columns)
+    if not lines:
         raise InputError(f"{path} has no rows", f"expected a row per answer: {', '.join(REQUIRED)}")
     scenario_of = {name: scenario for scenario, shown in inputs.items() for name in shown.table["id"]}
-    problems = [(line.number, problem) for line in rows for problem in _cell_problems(line.cells, scenario_of)]
+    problems = [(line.number, problem) for line in lines for problem in _cell_problems(line.cells, scenario_of)]
     problems[:SHOWN] = [(number, _with_nearest(problem, scenario_of)) for number, problem in problems[:SHOWN]]
     _refuse(path, unit, problems)
-    unique, problems = _unique(rows, unit)
-    _refuse(path, unit, problems)
     digests = {name: d for shown in inputs.values() for name, d in shown.table.select("id", "input_digest").rows()}
-    plans = {}
-    for scenario in {scenario_of[line.cells["id"]] for line in unique}:
-        plans.update(plan_rows(work, scenario, {line.cells["id"] for line in unique}))
-    made: dict[tuple[str, str], list[Prediction]] = {}
-    stale = 0
-    problems = []
-    for line in unique:
-        cells = line.cells
-        name, text = cells["id"], cells["answer"]
-        digest = cells.get("input_digest") or digests[name]
-        fits = digest == digests[name]
-        verdict, choice = judge(plans[name], text) if fits else (cells.get("verdict") or "unparsed", None)
-        if fits and cells.get("verdict") and cells["verdict"] != verdict:
-            problems.append((line.number, f"{name}: the answer {text!r} is {verdict}, not {cells['verdict']}"))
-        stale += not fits
-        runtime = _runtime(cells.get("runtime"), path)
-        created = cells.get("created") or predictions.now()
-        added = Prediction(name, digest, text, verdict, str(created), runtime, choice)
-        made.setdefault((cells["model"], scenario_of[name]), []).append(added)
-    _refuse(path, unit, problems)
-    for (model, scenario), added_rows in made.items():
-        predictions.merge(work, model, scenario, added_rows, inputs[scenario])
+    rows, problems = _judged(work, lines, scenario_of, digests, path.name)
+    unique, differing = _unique(rows, unit)
+    _refuse(path, unit, sorted(problems + differing))
+    made: Made = {}
+    for row in unique:
+        made.setdefault((row.model, scenario_of[row.made.id]), []).append(row.made)
+    _check_files(work, path, made, inputs, replace)
+    for (model, scenario), added in made.items():
+        predictions.merge(work, model, scenario, added, inputs[scenario])
+    answered = Counter({row.model: 0 for row in unique})
+    answered.update(row.model for row in unique if row.made.verdict != FAILED)
     return {
         "file": str(path),
-        "rows": len(rows),
-        "imported": dict(sorted(Counter(line.cells["model"] for line in unique).items())),
-        "repeated": len(rows) - len(unique),
-        "stale": stale,
+        "rows": len(lines),
+        "imported": dict(sorted(answered.items())),
+        "failed": len(unique) - answered.total(),
+        "repeated": len(lines) - len(unique),
+        "stale": sum(row.made.input_digest != digests[row.made.id] for row in unique),
         "passed_over": passed_over,
     }
 
 
-def _read(path: Path) -> tuple[list[Line], list[str]]:
-    """The rows and the columns of a file. Raises `InputError` if it can't be read as what its name says."""
-    readers = {".parquet": _read_parquet, ".csv": _read_csv, ".jsonl": _read_jsonl}
-    if path.suffix not in readers:
-        raise UsageError(f"{path}: expected a name that ends in {', '.join(readers)}")
-    if not path.is_file():
-        raise InputError(f"{path} is not there", "name the file with the answers")
-    try:
-        return readers[path.suffix](path)
-    except (pl.exceptions.PolarsError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} can't be read: {error}", f"expected {path.suffix[1:].upper()} in UTF-8") from error
+def _judged(
+    work: Work, lines: Iterable[Line], scenario_of: Mapping[str, str], digests: Mapping[str, str], source: str
+) -> tuple[list[_Row], Problems]:
+    """The rows judged, and those whose own verdict contradicts."""
+    ids: dict[str, set[str]] = {}
+    for line in lines:
+        ids.setdefault(scenario_of[line.cells["id"]], set()).add(line.cells["id"])
+    plans = {name: row for scenario, wanted in ids.items() for name, row in plan_rows(work, scenario, wanted).items()}
+    rows, problems = [], []
+    for line in lines:
+        name, text, said = line.cells["id"], line.cells["answer"], line.cells.get("verdict") or ""
+        made = _prediction(line.cells, plans[name], digests[name], source)
+        if said and said != made.verdict:
+            problems.append((line.number, f"{name}: the answer {text!r} is {made.verdict}, not {said}"))
+        rows.append(_Row(line.number, line.cells["model"], said, made))
+    return rows, problems
 
 
-def _read_parquet(path: Path) -> tuple[list[Line], list[str]]:
-    frame = pl.read_parquet(path, glob=False)
-    return [Line(number, row) for number, row in enumerate(frame.iter_rows(named=True), 1)], frame.columns
-
-
-def _read_csv(path: Path) -> tuple[list[Line], list[str]]:
-    """Read by `csv`, which counts lines: an answer may have several."""
-    import csv
-
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.reader(file, strict=True)
-        lines = []
-        start = 0
-        try:
-            columns = next(reader, [])
-            start = reader.line_num
-            for cells in reader:
-                if cells and len(cells) != len(columns):
-                    raise InputError(f"{path}, line {start + 1}: {len(cells)} cells, {len(columns)} expected")
-                if cells:
-                    lines.append(Line(start + 1, dict(zip(columns, cells, strict=True))))
-                start = reader.line_num
-        except csv.Error as error:
-            raise InputError(f"{path}, line {start + 1}: {error}", "expected CSV with a heading") from error
-    return lines, columns
-
-
-def _read_jsonl(path: Path) -> tuple[list[Line], list[str]]:
-    lines = []
-    for number, text in enumerate(path.read_bytes().split(b"\n"), 1):
-        if text.strip():
-            try:
-                cells = json.loads(text)
-            except ValueError as error:
-                raise InputError(
-                    f"{path}, line {number}: no JSON: {error}", "expected an object on each line"
-                ) from error
-            if not isinstance(cells, dict):
-                raise InputError(f"{path}, line {number}: expected an object, found {type(cells).__name__}")
-            lines.append(Line(number, cells))
-    return lines, list(dict.fromkeys(name for line in lines for name in line.cells))
-
-
-def _check_columns(path: Path, columns: Sequence[str]) -> list[str]:
-    """The columns that are passed over. Raises `InputError` for one that is absent, or misspelled."""
-    others = [name for name in columns if name not in (*REQUIRED, *OPTIONAL)]
-    for wanted in (*REQUIRED, *OPTIONAL):
-        if wanted in columns or not columns:
-            continue
-        alias = _alias(wanted, others)
-        if alias or wanted in REQUIRED:
-            hint = f"did you mean {alias!r}? rename it to {wanted!r}" if alias else f"it has {', '.join(columns)}"
-            raise InputError(f"{path} has no column {wanted!r}", hint)
-    return others
-
-
-def _alias(wanted: str, others: Sequence[str]) -> str:
-    known = {name for name in others if name.lower().strip() in (wanted, *ALIASES.get(wanted, ()))}
-    near = difflib.get_close_matches(wanted, others, n=1, cutoff=0.75)
-    return next((name for name in others if name in known or name in near), "")
+def _prediction(cells: Mapping[str, Any], plan: Mapping[str, Any], now: str, source: str) -> Prediction:
+    """`now`: the digest of what the sample shows. An answer to what it showed formerly can't be judged: it keeps the
+    verdict that it comes with, and is judged should that come back."""
+    text, said, digest = cells["answer"], cells.get("verdict") or "", cells.get("input_digest") or now
+    runtime = _runtime(cells.get("runtime"))
+    choice = None
+    if not text and not said and ("verdict" in cells or runtime.get("error")):
+        verdict = FAILED
+        runtime.setdefault("error", "it came without an answer")
+    elif digest == now:
+        verdict, choice = judge(plan, text)
+    else:
+        verdict = said or UNPARSED
+    recorded = json.dumps({**runtime, "imported_from": source}, sort_keys=True, default=str)
+    created = str(cells.get("created") or predictions.now())
+    return Prediction(str(cells["id"]), digest, text, verdict, created, recorded, choice)
 
 
 def _cell_problems(cells: Mapping[str, Any], scenario_of: Mapping[str, str]) -> Iterator[str]:
@@ -174,8 +129,16 @@ def _cell_problems(cells: Mapping[str, Any], scenario_of: Mapping[str, str]) -> 
         if not isinstance(cells.get(name), str):
             yield f"{name} is {cells.get(name)!r}, expected text"
             return
+    for name in (*REQUIRED, *OPTIONAL):
+        if isinstance(text := cells.get(name), str) and not _is_unicode(text):
+            yield f"{name} is {text!r}: half a character, no Unicode"
+            return
     if not cells["model"].strip():
         yield "the model has no name"
+    try:
+        predictions.folder_name(cells["model"])
+    except UsageError as error:
+        yield error.message
     if cells["id"] not in scenario_of:
         yield f"{UNKNOWN}{cells['id']!r}"
     verdict = cells.get("verdict")
@@ -185,6 +148,14 @@ def _cell_problems(cells: Mapping[str, Any], scenario_of: Mapping[str, str]) -> 
         yield f"input_digest is {cells['input_digest']!r}, expected text"
 
 
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _with_nearest(problem: str, known: Iterable[str]) -> str:
     """An unknown id with the nearest that is known: looked for where it is shown, as it takes a while."""
     start, _, name = problem.partition(UNKNOWN)
@@ -192,32 +163,62 @@ def _with_nearest(problem: str, known: Iterable[str]) -> str:
     return f"{problem}, did you mean {near[0]!r}?" if near else problem
 
 
-def _unique(lines: Iterable[Line], unit: str) -> tuple[list[Line], list[tuple[int, str]]]:
-    """Each answer once; and those that are there twice and differ."""
-    seen: dict[tuple[str, str, str], Line] = {}
+def _unique(rows: Iterable[_Row], unit: str) -> tuple[list[_Row], Problems]:
+    """Each answer once, failures only where there is none; and those that are there twice and differ."""
+    seen: dict[tuple[str, str, str], _Row] = {}
     problems = []
-    for line in lines:
-        key = (line.cells["model"], line.cells["id"], line.cells.get("input_digest") or "")
-        first = seen.setdefault(key, line)
-        if first.cells["answer"] != line.cells["answer"]:
-            problems.append((line.number, f"{key[1]}: {key[0]} answered otherwise in {unit} {first.number}"))
+    for row in rows:
+        key = (row.model, row.made.id, row.made.input_digest)
+        first = seen.setdefault(key, row)
+        if first.made.verdict == FAILED:
+            seen[key] = row
+        elif row.made.verdict != FAILED:
+            if first.made.answer != row.made.answer:
+                problems.append((row.number, f"{row.made.id}: {row.model} answered otherwise in {unit} {first.number}"))
+            elif first.said and row.said and first.said != row.said:
+                problems.append((row.number, f"{row.made.id}: judged otherwise in {unit} {first.number}"))
+            elif row.said:
+                seen[key] = row
     return list(seen.values()), problems
 
 
-def _runtime(value: Any, path: Path) -> str:
-    """`runtime` as JSON: what was given, and where the answer comes from."""
+def _check_files(work: Work, path: Path, made: Made, inputs: Mapping[str, Inputs], replace: bool) -> None:
+    """Raise `InputError` for a file of the cache that is broken or that has other answers, before any is written."""
+    otherwise = []
+    for (model, scenario), added in made.items():
+        file = predictions.path_of(work, model, scenario)
+        if file.exists():
+            predictions.settle(work, model, scenario, inputs[scenario])
+            there = predictions.read(file, model).filter(pl.col("verdict") != FAILED)
+            answers = {
+                (name, digest): text for name, digest, text in there.select("id", "input_digest", "answer").rows()
+            }
+            otherwise += [
+                f"{row.id} by {model}"
+                for row in added
+                if row.verdict != FAILED and answers.get((row.id, row.input_digest), row.answer) != row.answer
+            ]
+    if otherwise and not replace:
+        more = f" and {len(otherwise) - SHOWN:,} more" if len(otherwise) > SHOWN else ""
+        raise InputError(
+            f"{path} can't be imported: {len(otherwise):,} are answered otherwise in the cache: "
+            f"{', '.join(otherwise[:SHOWN])}{more}",
+            "nothing was imported; --refresh replaces those answers",
+        )
+
+
+def _runtime(value: Any) -> dict[str, Any]:
+    """`runtime` as a table has it: an object, JSON of one, or a note."""
     if isinstance(value, str) and value:
         try:
             value = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             value = {"note": value}
-    known = value if isinstance(value, dict) else {"note": value} if value else {}
-    return json.dumps({**known, "imported_from": path.name}, sort_keys=True, default=str)
+    return dict(value) if isinstance(value, dict) else {"note": value} if value else {}
 
 
-def _refuse(path: Path, unit: str, problems: Iterable[tuple[int, str]]) -> None:
-    found = list(problems)
-    if found:
-        listed = "\n    ".join(f"{unit} {number}: {problem}" for number, problem in found[:SHOWN])
-        more = f"\n    and {len(found) - SHOWN:,} more" if len(found) > SHOWN else ""
+def _refuse(path: Path, unit: str, problems: Problems) -> None:
+    if problems:
+        listed = "\n    ".join(f"{unit} {number}: {problem}" for number, problem in problems[:SHOWN])
+        more = f"\n    and {len(problems) - SHOWN:,} more" if len(problems) > SHOWN else ""
         raise InputError(f"{path} can't be imported:\n    {listed}{more}", "mend or remove these; nothing was imported")

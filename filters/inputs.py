@@ -110,14 +110,22 @@ def read(work: Work, scenario: str, *, save: bool = True) -> Inputs:
     made_of = store.digest_of([_VERSION, store.sha256(work.plans(scenario)), list(keys.values())])
     path = work.own / "inputs" / f"{scenario}.parquet"
     stamp: dict[str, str] = store.stamp_of(path) or {}
-    if stamp.get("made_of") != made_of:
-        table = _compute(work, scenario, keys, pq.read_table(path) if stamp else _SCHEMA.empty_table())
-        stamp = {"made_of": made_of, **_digests(table)}
-        if not save:
-            return _inputs(table, stamp)
-        store.write_table(path, table, stamp, 1 << 17)
-    with pq.ParquetFile(path) as file:
-        return _inputs(file.read(columns=_SCHEMA.names[:5]), stamp)
+    known = _kept(path, _SCHEMA.names[:5]) if stamp.get("made_of") == made_of else None
+    if known is None:
+        known = _compute(work, scenario, keys, (_kept(path) if stamp else None) or _SCHEMA.empty_table())
+        stamp = {"made_of": made_of, **_digests(known)}
+        if save:
+            store.write_table(path, known, stamp, 1 << 17)
+    return _inputs(known, stamp)
+
+
+def _kept(path: Path, columns: list[str] | None = None) -> pa.Table | None:
+    """The digests made before; None if their file is damaged: they are made again."""
+    try:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            return file.read(columns=columns)
+    except (pa.ArrowException, OSError):
+        return None
 
 
 def _stamp(path: Path, scenario: str) -> rendering.ShardStamp:

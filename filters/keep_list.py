@@ -5,9 +5,11 @@ It decides, it cuts nothing: `assemble` applies it, while it is fresh.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from fractions import Fraction
 from typing import Any, Literal
 
 import msgspec
@@ -17,13 +19,16 @@ import pyarrow.parquet as pq
 
 from build_bench import store
 from build_bench.errors import InputError, UsageError, unknown
-from build_bench.filters import coverage, first_turn, predictions
+from build_bench.filters import binding, coverage, first_turn, predictions
 from build_bench.filters.first_turn import Rule
 from build_bench.filters.inputs import Inputs
 from build_bench.filters.predictions import Settled
 from build_bench.store import Work
 
 SCHEMA = pa.schema([("id", pa.string()), ("kept", pa.bool_()), ("correct", pa.int32()), ("models", pa.int32())])
+_CONTENT = "content"
+"""In the stamp, beside what the list was decided on: a digest of its rows."""
+_AGAIN = "run build-bench filter: it is made again"
 BASELINE = "baseline:"
 """Begins the name of a model that looks at nothing."""
 
@@ -118,15 +123,26 @@ def refuse_gaps(covered: Mapping[str, Mapping[str, coverage.Coverage]]) -> None:
 
 def write(work: Work, scenario: str, decided: pa.Table, stamp: KeepStamp) -> None:
     """Write a keep list, unless it is there already."""
-    path = work.keep(scenario)
-    if not (path.exists() and read_stamp(work, scenario) == stamp):
-        store.write_table(path, decided, asdict(stamp), 1 << 17)
+    if read_stamp(work, scenario) == stamp:
+        with contextlib.suppress(InputError):
+            if read(work, scenario).equals(decided):
+                return
+    store.write_table(work.keep(scenario), decided, {**asdict(stamp), _CONTENT: binding.content(decided)}, 1 << 17)
 
 
 def read(work: Work, scenario: str) -> pa.Table:
-    """A scenario's keep list."""
-    with pq.ParquetFile(work.keep(scenario)) as file:  # read_table would load pyarrow.dataset first
-        return file.read()
+    """A scenario's keep list. Raises `InputError` if it is damaged, or changed by another program."""
+    path = work.keep(scenario)
+    try:
+        # read_table would load pyarrow.dataset first
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            table = file.read()
+            stamp = store.decoded_stamp(file.metadata.metadata)
+    except (pa.ArrowException, OSError, msgspec.DecodeError) as error:
+        raise InputError(f"{path} can't be read: {error}", _AGAIN) from error
+    if not table.schema.equals(SCHEMA) or not stamp or stamp.get(_CONTENT) != binding.content(table):
+        raise InputError(f"{path} is not as build-bench filter wrote it", _AGAIN)
+    return table
 
 
 def read_stamp(work: Work, scenario: str) -> KeepStamp | None:
@@ -145,19 +161,15 @@ def why_stale(work: Work, scenario: str, stamp: KeepStamp, inputs: Inputs) -> st
     now = predictions.models(work)
     if stamp.all_models and (new := sorted(set(now) - set(stamp.models))):
         return f"keep list: predictions came in of {', '.join(new)}"
-    changed = [model for model, digest in stamp.models.items() if digest != _digest(work, model, scenario, inputs)]
+    found = {model: predictions.digest(work, model, scenario, inputs) for model in stamp.models}
+    changed = [model for model, digest in stamp.models.items() if digest != found[model]]
     return f"keep list: predictions changed of {', '.join(changed)}" if changed else ""
-
-
-def _digest(work: Work, model: str, scenario: str, inputs: Inputs) -> str:
-    path = predictions.path_of(work, model, scenario)
-    return predictions.digest(path, inputs) if path.exists() else ""
 
 
 def facts(stamps: Mapping[str, KeepStamp]) -> dict[str, Any]:
     """What the manifest says of the filter, from the stamps of the scenarios that have one."""
     first = next(iter(stamps.values()))
-    threshold = float(first_turn.share(first.threshold, "threshold"))
+    threshold = float(Fraction(first.threshold))
     return {
         "rule": first.rule,
         "threshold": threshold,

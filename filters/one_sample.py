@@ -56,16 +56,16 @@ def _built(work: Work, scenario: str, shown: Mapping[str, Any], models: Sequence
     for model in models:
         path = predictions.path_of(work, model, scenario)
         if path.exists():
-            rows = pl.scan_parquet(path).filter(pl.col("id") == sample).collect().to_dicts()
-            answers[model] = _said(rows, shown["input_digest"])
-    given = [said for said in answers.values() if said["verdict"] not in (FAILED, STALE, None)]
-    correct = sum(said["verdict"] == "correct" for said in given)
+            rows = predictions.read(path, model, sample).to_dicts()
+            answers[model] = said([_judged(turn, row) for row in rows], shown["input_digest"])
+    given = [one for one in answers.values() if one["verdict"] not in (FAILED, STALE, None)]
+    correct = sum(one["verdict"] == "correct" for one in given)
     dropped = rule.drops(correct, len(given), shown["first_turn_answerable"])
     return {
         "id": sample,
         "scenario": scenario,
         "kept": not dropped,
-        "why": _why(correct, len(given), shown["first_turn_answerable"], rule),
+        "why": why(correct, len(given), shown["first_turn_answerable"], rule),
         "correct": correct,
         "models": len(given),
         "needed": rule.needed(len(given)),
@@ -79,12 +79,20 @@ def _built(work: Work, scenario: str, shown: Mapping[str, Any], models: Sequence
     }
 
 
+def _judged(turn: FirstTurn, row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A row with the verdict by the rules as they are: its file may not have been judged again yet."""
+    if row["verdict"] == FAILED or row["input_digest"] != turn.digest:
+        return row
+    return {**row, "verdict": first_inputs.judge(turn.row, row["answer"])[0]}
+
+
 def first_turn_of(work: Work, scenario: str, sample: str) -> FirstTurn:
     """What one built sample shows."""
     return next(first_inputs.first_turns(work, scenario, {sample}))
 
 
-def _said(rows: Sequence[Mapping[str, Any]], digest: str) -> dict[str, Any]:
+def said(rows: Sequence[Mapping[str, Any]], digest: str) -> dict[str, Any]:
+    """What a model said of the sample that `digest` stands for, of its `rows`: verdict, answer, error."""
     for row in rows:
         if row["input_digest"] == digest:
             error = json.loads(row["runtime"] or "{}").get("error", "") if row["verdict"] == FAILED else ""
@@ -92,7 +100,8 @@ def _said(rows: Sequence[Mapping[str, Any]], digest: str) -> dict[str, Any]:
     return {"verdict": STALE if rows else None, "answer": rows[-1]["answer"] if rows else None}
 
 
-def _why(correct: int, models: int, answerable: bool, rule: Rule) -> str:
+def why(correct: int, models: int, answerable: bool, rule: Rule) -> str:
+    """What the rule makes of a sample that `correct` of the `models` that answered got right, in words."""
     if not answerable:
         return "kept: at the first turn a right category counts as wrong here, so the rule spares it"
     if not models:

@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 
 from build_bench import store
 from build_bench.errors import InputError, UsageError
+from build_bench.filters import binding
 from build_bench.filters.inputs import VERDICTS, Inputs, judge, plan_rows
 from build_bench.store import Work
 
@@ -32,6 +33,8 @@ FAILED = ""
 
 _TEXTS = ("model", "id", "input_digest", "answer", "verdict", "created", "runtime")
 SCHEMA = pa.schema([*((name, pa.string()) for name in _TEXTS), ("choice", pa.int32())])
+_BOUND = ["model", "id", "input_digest", "answer", "verdict", "choice"]
+"""Columns that the stamp's `content` is a digest of: all that decides anything."""
 ROW_GROUP = 1 << 17
 _LONGEST = 200
 """Bytes of a folder's name; file systems allow 255."""
@@ -74,9 +77,12 @@ def failed(sample: str, digest: str, error: str, runtime: Mapping[str, Any]) -> 
 def folder_name(model: str) -> str:
     """A model's name as a folder that every file system takes; `model_name` is the way back.
 
-    Raises `UsageError` if it is empty or too long.
+    Raises `UsageError` if it is empty, too long or no Unicode.
     """
-    name = quote(model, safe="")
+    try:
+        name = quote(model, safe="")
+    except UnicodeEncodeError:
+        raise UsageError(f"the model's name {model!a} is no Unicode") from None
     if not 0 < len(name) <= _LONGEST:
         raise UsageError(f"the model's name {model!r} takes {len(name)} bytes as a folder, 1 to {_LONGEST} expected")
     # Not hidden, not `..`; and Windows drops a full stop at the end.
@@ -87,10 +93,12 @@ def folder_name(model: str) -> str:
 def model_name(folder: str) -> str:
     """The model whose folder this is. Raises `InputError` if it is no model's."""
     model = unquote(folder)
-    if not model or folder_name(model) != folder:
-        raise InputError(
-            f"predictions/{folder} is no model's folder", f"rename it: {model} is spelled {folder_name(model or '_')}"
-        )
+    try:
+        spelled = folder_name(model)
+    except UsageError as error:
+        raise InputError(f"predictions/{folder!a} is no model's folder", f"rename it: {error.message}") from error
+    if spelled != folder:
+        raise InputError(f"predictions/{folder} is no model's folder", f"rename it: {model} is spelled {spelled}")
     return model
 
 
@@ -105,25 +113,39 @@ def models(work: Work) -> list[str]:
     return sorted(model_name(path.name) for path in folders if path.is_dir() and any(path.glob("*.parquet")))
 
 
-def read(path: Path, model: str) -> pl.DataFrame:
-    """All rows of a file in the columns of `SCHEMA`, ids and digests in order.
+def read(path: Path, model: str, sample: str = "") -> pl.DataFrame:
+    """All rows of a file, or those of one sample, in the columns of `SCHEMA`, ids and digests in order.
 
     Raises `InputError`, naming file and row: columns absent or of another type, another model, a verdict that is none,
     two rows for one input.
     """
+    return _checked(path, _table(path, sample=sample), model)
+
+
+def _table(path: Path, columns: Sequence[str] = SCHEMA.names, sample: str = "") -> pa.Table:
+    """Columns of `SCHEMA`, as they stand in a file. Raises `InputError`."""
     try:
-        table = pq.read_table(path, partitioning=None)
-    except pa.ArrowException as error:
+        if sample:
+            table = pq.read_table(path, columns=list(columns), partitioning=None, filters=[("id", "=", sample)])
+        else:  # read_table would load pyarrow.dataset first
+            with pq.ParquetFile(path, page_checksum_verification=True) as file:
+                table = file.read(columns=list(columns))
+    except (pa.ArrowException, OSError) as error:  # pyarrow raises an OSError, without the name, for damaged pages
         raise InputError(f"{path} can't be read: {error}", "delete it and predict again") from error
-    absent = [name for name in _TEXTS if name not in table.column_names]
+    absent = [name for name in columns if name not in table.column_names and name != "choice"]
     if absent:
         raise InputError(f"{path} has no column {', '.join(absent)}", f"it has {', '.join(table.column_names)}")
     if "choice" not in table.column_names:
         table = table.append_column("choice", pa.nulls(len(table), pa.int32()))
+    schema = pa.schema([field for field in SCHEMA if field.name in table.column_names])
     try:
-        frame = pl.DataFrame(pl.from_arrow(table.select(SCHEMA.names).cast(SCHEMA)))
-    except (pa.ArrowException, ValueError) as error:
-        raise InputError(f"{path} has columns of other types: {error}", f"expected {SCHEMA.to_string()}") from error
+        return table.select(schema.names).cast(schema)
+    except (pa.ArrowException, ValueError, KeyError) as error:
+        raise InputError(f"{path} has columns of other types: {error}", f"expected {schema.to_string()}") from error
+
+
+def _checked(path: Path, table: pa.Table, model: str) -> pl.DataFrame:
+    frame = pl.DataFrame(pl.from_arrow(table))
     text = [pl.col(name).is_null() for name in _TEXTS]
     _refuse(path, frame, pl.any_horizontal(text), "a value is missing in the row of")
     _refuse(path, frame, pl.col("model") != model, f"another model than {model} in the row of")
@@ -147,8 +169,7 @@ def merge(work: Work, model: str, scenario: str, new: Iterable[Prediction], inpu
     added = pl.DataFrame(rows, pl.DataFrame(pl.from_arrow(SCHEMA.empty_table())).schema, orient="row")
     with _writing(work):
         if path.exists():
-            _settle(work, model, scenario, inputs)
-            added = pl.concat([read(path, model), added])
+            added = pl.concat([_current(work, model, scenario, inputs)[0], added])
         is_answer = pl.col("verdict") != FAILED
         best = (
             added.with_row_index("order")
@@ -169,14 +190,28 @@ def _writing(work: Work) -> Iterator[None]:
         yield
 
 
+def forget_former(work: Work, model: str, scenario: str, inputs: Inputs) -> None:
+    """Forget a model's answers to former inputs."""
+    path = path_of(work, model, scenario)
+    if path.exists():
+        with _writing(work):
+            frame, _ = _current(work, model, scenario, inputs)
+            _write(path, frame.join(inputs.table, on=["id", "input_digest"], how="semi"), inputs)
+
+
 def _write(path: Path, frame: pl.DataFrame, inputs: Inputs) -> None:
     """Write a file: the rows of the samples as they are now, in the samples' order, then those of former inputs."""
     shown = inputs.table.select("id", "input_digest")
     fits = shown.join(frame, on=["id", "input_digest"], maintain_order="left").select(frame.columns)
     others = frame.join(shown, on=["id", "input_digest"], how="anti").sort("id", "input_digest")
     said = [fits[name].to_list() for name in ("model", "id", "input_digest", "answer", "verdict")]
-    stamp = {"rules": inputs.rules, "complete": len(fits) == len(shown), "digest": store.digest_of(said)}
     table = pl.concat([fits, others]).to_arrow().select(SCHEMA.names).cast(SCHEMA)
+    stamp = {
+        "rules": inputs.rules,
+        "complete": len(fits) == len(shown),
+        "digest": store.digest_of(said),
+        "content": binding.content(table.select(_BOUND)),
+    }
     store.write_table(path, table, stamp, ROW_GROUP)
 
 
@@ -194,40 +229,58 @@ class Settled:
 def settle(work: Work, model: str, scenario: str, inputs: Inputs) -> Settled:
     """Bring a model's file up to date with the samples.
 
-    A file judged by other rules (the right answer was corrected) is judged again. One that another program wrote is
-    checked: raises `InputError` for what `read` does, and for a verdict that contradicts its answer.
+    A file judged by other rules (the right answer was corrected) is judged again. One that another program wrote or
+    changed is checked: raises `InputError` for what `read` does, and for a verdict that contradicts its answer.
     """
     path = path_of(work, model, scenario)
-    stamp = _stamp(path)
-    if stamp.get("rules") != inputs.rules:
+    seen = binding.look(work, path)
+    stamp = _sound(path, model, inputs, seen)
+    if stamp:
+        seen.remember()
+    else:
         with _writing(work):
-            _settle(work, model, scenario, inputs)
+            frame, sound = _current(work, model, scenario, inputs)
+            if not sound:
+                _write(path, frame, inputs)
         stamp = _stamp(path)
     return Settled(path, stamp["digest"], stamp["complete"])
 
 
-def _settle(work: Work, model: str, scenario: str, inputs: Inputs) -> None:
-    path = path_of(work, model, scenario)
+def _sound(path: Path, model: str, inputs: Inputs, seen: binding.Seen) -> dict[str, Any]:
+    """The file's stamp; empty if it was judged by other rules, or its rows aren't those that it was given for."""
     stamp = _stamp(path)
-    if stamp.get("rules") == inputs.rules:
-        return
-    frame = read(path, model)
+    if stamp.get("rules") != inputs.rules:
+        return {}
+    if not seen.known:
+        table = _table(path, columns=_BOUND)
+        if stamp.get("content") != binding.content(table) or set(table["model"].unique().to_pylist()) - {model}:
+            return {}
+    return stamp
+
+
+def _current(work: Work, model: str, scenario: str, inputs: Inputs) -> tuple[pl.DataFrame, bool]:
+    """The rows of a file, judged by the rules as they are; and whether they stand there like that."""
+    path = path_of(work, model, scenario)
+    stamp, table = _stamp(path), _table(path)
+    frame = _checked(path, table, model)
+    if stamp.get("rules") == inputs.rules and stamp.get("content") == binding.content(table.select(_BOUND)):
+        return frame, True
     fits = inputs.table.select("id", "input_digest")
     fresh = frame.filter(pl.col("verdict") != FAILED).join(fits, on=["id", "input_digest"], maintain_order="left")
     known = plan_rows(work, scenario, fresh["id"].to_list())
     judged = [judge(known[name], text) for name, text in fresh.select("id", "answer").rows()]
     verdicts = pl.Series("verdict", [verdict for verdict, _ in judged], pl.String)
-    if not stamp:
+    if stamp.get("rules") in (None, inputs.rules):  # by other rules, another verdict is no contradiction
         _contradictions(path, fresh, verdicts)
     again = fresh.with_columns(verdicts, pl.Series("choice", [choice for _, choice in judged], pl.Int32))
     others = frame.join(again, on=["id", "input_digest"], how="anti")
-    _write(path, pl.concat([again.select(frame.columns), others]), inputs)
+    return pl.concat([again.select(frame.columns), others]), False
 
 
-def digest(path: Path, inputs: Inputs) -> str:
-    """`Settled.digest` of a file; empty if it isn't settled, and `settle` must look at it first."""
-    stamp = _stamp(path)
-    return str(stamp["digest"]) if stamp.get("rules") == inputs.rules else ""
+def digest(work: Work, model: str, scenario: str, inputs: Inputs) -> str:
+    """`Settled.digest`; empty if there is no file, or `settle` must look at it first. Writes nothing."""
+    path = path_of(work, model, scenario)
+    return str(_sound(path, model, inputs, binding.look(work, path)).get("digest", "")) if path.exists() else ""
 
 
 def _contradictions(path: Path, frame: pl.DataFrame, verdicts: Sequence[str] | pl.Series) -> None:

@@ -68,14 +68,14 @@ def right(turn: FirstTurn) -> Answer:
 _KILLED = """
 import os, sys
 from pathlib import Path
-from build_bench import models, predicting
+from build_bench import journal, models, predicting
 from build_bench.predicting import predict
 from build_bench.store import Work
 from tests.asked import TOKENS, Scripted, request, right
 
-root, name, last, where, fold = sys.argv[1:]
-predicting.FOLD = float(fold)
-owner, method = {"add": (predicting._Journal, "add"), "merge": (predicting.predictions, "merge")}[where]
+root, name, last, where, fold, refresh = sys.argv[1:]
+journal.FOLD = float(fold)
+owner, method = {"add": (journal.Journal, "add"), "merge": (predicting.predictions, "merge")}[where]
 original, calls = getattr(owner, method), []
 
 def dies(*arguments):
@@ -86,14 +86,15 @@ def dies(*arguments):
 
 setattr(owner, method, dies)
 load = Scripted(right) if name == "openai:scripted" else models.load
-predict(Work(Path(root), Path(root) / "raw"), name, request(options=models.Options(max_tokens=TOKENS)), load)
+asked = request(options=models.Options(max_tokens=TOKENS), refresh=refresh == "True")
+predict(Work(Path(root), Path(root) / "raw"), name, asked, load)
 """
 
 
-def killed_run(work: Work, name: str, where: str, last: int, fold: float, **env: str) -> None:
+def killed_run(work: Work, name: str, where: str, last: int, fold: float, *, refresh: bool = False, **env: str) -> None:
     """Ask a model in another process, which dies without a word after the `last` answer that was kept (`where` is add)
     or folded into the cache (merge)."""
-    arguments = [sys.executable, "-c", _KILLED, str(work.root), name, str(last), where, str(fold)]
+    arguments = [sys.executable, "-c", _KILLED, str(work.root), name, str(last), where, str(fold), str(refresh)]
     done = subprocess.run(
         arguments, check=False, cwd=Path(__file__).parents[1], env=os.environ | env, capture_output=True, text=True
     )

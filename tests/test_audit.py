@@ -12,6 +12,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from hypothesis import given
@@ -19,7 +21,7 @@ from hypothesis import strategies as st
 
 from build_bench import cli, stages, store
 from build_bench.errors import UsageError
-from build_bench.filters import first_turn, inputs, predictions, sweep
+from build_bench.filters import audit_tables, first_turn, inputs, predictions, sweep
 from build_bench.filters.filtering import Choice
 from build_bench.filters.first_turn import Rule
 from build_bench.store import Work
@@ -254,3 +256,45 @@ def test_what_isnt_answered_is_named_and_not_counted(work: Work, tmp_path: Path)
     report = audit(copied)
     assert report["gaps"] == [f"odd, mvp_n: {report['scenarios']['mvp_n']['total']} missing"]
     assert report["scenarios"]["mvp_n"]["models_asked"] == ["baseline:first", "third"]
+
+
+def test_a_sample_is_explained_by_the_right_answer_as_it_is_now(work: Work, tmp_path: Path) -> None:
+    shutil.copytree(work.root, tmp_path / "work")
+    copied = Work(tmp_path / "work", work.raw)
+    table = pq.read_table(copied.plans("mvp_n"))
+    plans = table.to_pylist()
+    former = plans[1]["answer"]
+    plans[1]["answer"] = next(category for category in plans[1]["categories"] if category != former)
+    pq.write_table(pa.Table.from_pylist(plans, table.schema), copied.plans("mvp_n"), row_group_size=1024)
+    before = predictions.path_of(copied, "odd", "mvp_n").read_bytes()
+    (found,) = stages.explain(copied, SCENARIOS, Choice(RULE), [plans[1]["id"]])
+    assert found["answers"]["odd"] == {"verdict": "wrong", "answer": former}
+    assert predictions.path_of(copied, "odd", "mvp_n").read_bytes() == before
+    (filtered,) = audit(copied, samples=[plans[1]["id"]])["samples"].values()
+    assert filtered == found
+
+
+def test_an_unknown_model_is_refused_with_a_sample_as_without_one(work: Work) -> None:
+    for more in ([], ["--sample", ids(work)[0]]):
+        done = CliRunner().invoke(cli.group, ["audit", "--models", "od", *more, "--work", str(work.root), *SCENARIOS])
+        assert isinstance(done.exception, UsageError)
+        assert "did you mean 'odd'?" in done.exception.hint
+
+
+def test_gaps_are_counted_and_folded_away_before_the_tables(work: Work, tmp_path: Path) -> None:
+    shutil.copytree(work.root, tmp_path / "work")
+    copied = Work(tmp_path / "work", work.raw)
+    for number in range(22):
+        predict(copied, f"partial <{number}>", right, ["rod"])
+    page = tmp_path / "audit.html"
+    report = audit(copied, page=page)
+    text = page.read_text(encoding="utf-8")
+    folded = re.search(r'<details class="gaps"><summary>(.*?)</summary><ul>(.*?)</ul></details>', text)
+    assert folded
+    assert "22 gaps" in folded[1]
+    assert folded[2].count("<li>") == len(report["gaps"]) == 22
+    assert "partial &lt;3&gt;, mvp_n" in folded[2]
+    assert text.count("not counted") == 1
+    lines = list(audit_tables.lines(report))
+    assert sum("not counted" in line for line in lines) == 10
+    assert "and 12 more gaps: audit.json has them all" in lines

@@ -113,7 +113,9 @@ def test_the_order_of_rows_and_files_changes_nothing(
     assert tally(samples, models).equals(tally(samples, shuffled))
 
 
-@pytest.mark.parametrize("text", ["", "a", "-0.1", "nan", "inf", "1/0", "0.25%", "1e9", "0." + "1" * 99])
+@pytest.mark.parametrize(
+    "text", ["", "a", "-0.1", "nan", "inf", "1/0", "0.25%", "1e9", "0." + "1" * 99, "1e999999999", "1e-99999999", "1_0"]
+)
 def test_a_threshold_that_is_no_share_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="expected a share"):
         first_turn.rule(text)
@@ -249,6 +251,30 @@ def test_filtering_again_keeps_the_threshold_and_the_models_of_before(work: Work
     stamp = keep_list.read_stamp(work, "mvp_n")
     assert stamp
     assert (stamp.rule, list(stamp.models)) == ("first_turn_90_v1", ["org/model", "third"])
+
+
+@given(st.from_regex(r"[0-9]{0,2}\.[0-9]{1,17}|[0-9]{1,9}/[1-9][0-9]{0,8}", fullmatch=True))
+def test_a_threshold_of_any_length_that_is_taken_can_be_told_by_its_name(text: str) -> None:
+    try:
+        chosen = first_turn.rule(text)
+    except UsageError:
+        return
+    assert first_turn.named(chosen.name) == chosen
+
+
+def test_a_threshold_that_can_be_filtered_by_can_be_assembled_and_filtered_by_again(work: Work) -> None:
+    shared = ["--work", str(work.root), "--threshold", "0.30000000000000004"]
+    done = CliRunner().invoke(cli.group, ["filter", *shared, "--json", *SCENARIOS])
+    assert done.exit_code == 0, done.output
+    assert stages.filter_again(work, SCENARIOS) == ""
+    assert stages.assemble(work, settings(), SCENARIOS)["threshold"] == 0.30000000000000004
+
+
+def test_all_goes_on_without_a_split_where_a_model_of_before_is_gone(work: Work) -> None:
+    filtered(work, models=("third", "org/model"))
+    shutil.rmtree(work.predictions / "third")
+    assert "Not filtered" in stages.filter_again(work, SCENARIOS)
+    assert "'third'" in stages.filter_again(work, SCENARIOS)
 
 
 def test_the_command_prints_counts_and_exits_with_3_where_predictions_are_missing(work: Work) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from build_bench import imaging
+from build_bench import imaging, models
 from build_bench.errors import InputError, NetworkError
 from build_bench.filters import inputs, predictions
 from build_bench.filters.inputs import VERDICTS, FirstTurn
@@ -79,8 +79,8 @@ def one_by_one(folder: Path, turns: list[FirstTurn]) -> list[Answer]:
 
 def test_every_sample_is_answered_and_everything_recorded(work: Work, folder: Path, one_by_one: list[Answer]) -> None:
     report = predict(work, f"hf:{folder}", request(options=OPTIONS))
-    found = rows(work, "hf:tiny")
-    assert report["model"] == "hf:tiny"
+    found = rows(work, models.cache_name(f"hf:{folder}"))
+    assert report["model"] == models.cache_name(f"hf:{folder}")
     assert list(found["answer"]) == [answer.text for answer in one_by_one]
     assert set(found["verdict"]) <= set(VERDICTS)
     runtime = json.loads(found["runtime"][0])
@@ -209,9 +209,9 @@ def test_killed_in_the_middle_it_loses_and_repeats_nothing(work: Work, folder: P
     predict(work, name, request(options=OPTIONS), lambda _, options: Watched(str(folder), options))
     everything = list(inputs.read(work, SCENARIO).table["id"])
     assert asked == everything[5:]
-    assert list(rows(work, "hf:tiny")["id"]) == everything
-    assert list(rows(work, "hf:tiny")["answer"]) == [answer.text for answer in one_by_one]
-    assert predictions.FAILED not in set(rows(work, "hf:tiny")["verdict"])
+    assert list(rows(work, models.cache_name(f"hf:{folder}"))["id"]) == everything
+    assert list(rows(work, models.cache_name(f"hf:{folder}"))["answer"]) == [answer.text for answer in one_by_one]
+    assert predictions.FAILED not in set(rows(work, models.cache_name(f"hf:{folder}"))["verdict"])
 
 
 @pytest.fixture(scope="module")

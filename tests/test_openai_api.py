@@ -150,7 +150,10 @@ def test_a_picture_is_sent_as_we_decode_it(picture: bytes, as_it_is: bool, crop:
     [
         ([error(429, Retry_After="7")], [7]),
         ([error(429, Retry_After=formatdate(1_000_012, usegmt=True))], [12]),
-        ([error(503, Retry_After=formatdate(900_000, usegmt=True))], [0]),
+        ([error(503, Retry_After=formatdate(900_000, usegmt=True))] * 3, [1, 2, 4]),
+        ([error(429, Retry_After="0")] * 4, [1, 2, 4, 8]),
+        ([error(429, Retry_After="3"), error(429, Retry_After="3"), error(429, Retry_After="3")], [3, 3, 4]),
+        ([error(429, Retry_After="Wed, 21 Oct 99999 07:28:00 GMT")], [1]),
         ([error(429, Retry_After="soon"), error(429)], [1, 2]),
         ([error(500), gibberish(502), error(503), error(504)], [1, 2, 4, 8]),
         ([cut_json, cut_connection, hang_up], [1, 2, 4]),
@@ -219,6 +222,12 @@ def test_a_server_that_is_gone_ends_the_run(once: Work, clock: MadeUpTime) -> No
         (completion("I'm sorry, I can't help with that."), ANSWERED, "I'm sorry, I can't help with that."),
         (completion("A. Cat and so o", finish="length"), ANSWERED, "A. Cat and so o"),
         ({"choices": [{"message": {"content": [{"type": "text", "text": "B."}]}}]}, ANSWERED, "B."),
+        (completion("A. \ud83d"), ANSWERED, "A. \ufffd"),
+        (completion("A. \ud83d\ude00"), ANSWERED, "A. \U0001f600"),
+        ({**completion("A."), "usage": {"prompt_tokens": None, "completion_tokens": 1.5}}, ANSWERED, "A."),
+        ({**completion("A."), "usage": [], "model": 5}, ANSWERED, "A."),
+        (completion(KEY), ANSWERED, "[key]"),
+        (completion(None, refusal=f"no, {KEY}"), REFUSED, "no, [key]"),
     ],
 )
 def test_what_a_reply_means(reply: Body, outcome: str, text: str, once: Work, clock: MadeUpTime) -> None:
@@ -260,6 +269,90 @@ def test_an_error_about_all_samples_ends_the_run(
         ask(once, model(server, clock, concurrency=1), count=3)
     assert KEY not in str(raised.value)
     assert len(server.asked) == 1
+
+
+def reason(handler: Handler, body: Body) -> None:
+    """The key in the phrase beside the status."""
+    handler.send_response(418, f"teapot {KEY}")
+    handler.send_header("Content-Length", "0")
+    handler.end_headers()
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        error(400, f"bad key {KEY}"),
+        lambda handler, body: handler.raw(f"{'x' * 290} {KEY} is wrong".encode(), 400),
+        lambda handler, body: handler.raw(f"{'x' * 192} {KEY} is wrong".encode(), 400),
+        reason,
+        says(f"Your key is {KEY}."),
+        lambda handler, body: handler.reply({**completion("A."), "model": KEY}),
+    ],
+)
+def test_no_part_of_the_key_is_kept_whatever_the_server_says(fault: Fault, work: Work, clock: MadeUpTime) -> None:
+    with serving(usually=fault) as server:
+        predict(work, "openai:tiny", request(limit=2), lambda name, options: model(server, clock))
+    kept = b"".join(path.read_bytes() for path in work.root.rglob("*") if path.is_file()).decode(errors="replace")
+    kept += "".join("".join(map(str, row)) for row in rows(work, "openai:tiny").rows())
+    assert KEY[:10] not in kept
+
+
+def test_a_made_up_key_is_not_taken_out_of_answers(once: Work, clock: MadeUpTime) -> None:
+    with serving(usually=says("EMPTY")) as server:
+        asked = OpenAI("tiny", Options(), Server(server.url, "EMPTY", clock))
+        assert ask(once, asked)[0].text == "EMPTY"
+
+
+@pytest.mark.parametrize("key", [f"{KEY}\n", f"  {KEY} ", f"{KEY}\r\n"])
+def test_space_around_the_key_is_no_part_of_it(key: str, work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    with serving() as server:
+        predict(work, "openai:tiny", request(limit=1, options=Options(base_url=server.url)))
+    assert server.asked[0]["key"] == f"Bearer {KEY}"
+
+
+@pytest.mark.parametrize("key", [f"{KEY}\nmore", f"{KEY}\u20ac", f"two {KEY}", f"{KEY}\x7f"])
+def test_a_key_that_is_none_is_refused_without_being_shown(
+    key: str, work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    arguments = ["predict", "--model", "openai:tiny", "--base-url", "http://127.0.0.1:9/v1", "--work", str(work.root)]
+    refused = CliRunner().invoke(cli.group, arguments)
+    assert isinstance(refused.exception, UsageError)
+    assert "OPENAI_API_KEY" in refused.exception.message
+    assert KEY[:10] not in refused.exception.message + refused.exception.hint + refused.output
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1:1x/v1",
+        "http://127.0.0.1:99999/v1",
+        "http://127.0.0.1:0/v1",
+        "http://ho st/v1",
+        "http://[::1/v1",
+        "http://a..b/v1",
+        "http:///v1",
+        "ftp://host/v1",
+        "http://host/v 1",
+        "http://host/v1?key=secret",
+        "http://host/v1#secret",
+        "http://secret@host/v1",
+        "http://:secret@host/v1",
+        f"http://{'x' * 70}.org/v1",
+    ],
+)
+def test_an_address_that_is_none_is_refused_and_not_tried(url: str) -> None:
+    with pytest.raises(UsageError, match="expected http") as refused:
+        Server(url, KEY)
+    assert "secret" not in refused.value.message
+
+
+@pytest.mark.parametrize(
+    "url", ["http://[::1]:8000/v1", "https://b\u00fccher.example/v1/", "http://my_host:80/a/b-c/v1"]
+)
+def test_an_address_that_is_one_is_taken(url: str) -> None:
+    assert Server(url, KEY).host
 
 
 def picky(handler: Handler, body: Body) -> None:

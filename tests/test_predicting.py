@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,14 +16,15 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from build_bench import cli, models, predicting, store
+from build_bench import cli, journal, models, predicting, store
 from build_bench.errors import BuildBenchError, InputError, NetworkError, UsageError
 from build_bench.filters import inputs, predictions
 from build_bench.filters.inputs import FirstTurn
+from build_bench.journal import Journal, Place
 from build_bench.models import ANSWERED, FAILED, REFUSED, Answer, Options
 from build_bench.predicting import predict
 from build_bench.store import Work
-from tests.asked import SCENARIO, Scripted, build, killed_run, request, right, rows
+from tests.asked import SCENARIO, TOKENS, Scripted, build, killed_run, request, right, rows
 
 NAME = "openai:scripted"
 
@@ -63,7 +65,8 @@ def test_baselines_do_as_they_are_called(name: str, verdict: str | None, work: W
 
 def test_random_answers_depend_on_seed_and_sample_alone(work: Work) -> None:
     def drawn(seed: int, **changes: Any) -> dict[str, str]:
-        predict(work, "baseline:random", request(options=Options(seed=seed), refresh=True, **changes))
+        shutil.rmtree(work.predictions, ignore_errors=True)
+        predict(work, "baseline:random", request(options=Options(seed=seed), **changes))
         return dict(rows(work, "baseline:random").select("id", "answer").iter_rows())
 
     everything = drawn(0)
@@ -106,7 +109,7 @@ def test_a_model_that_has_nothing_to_do_is_not_loaded(work: Work) -> None:
 def test_whatever_ends_a_run_keeps_what_was_answered(
     error: BaseException, fold: float, work: Work, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(predicting, "FOLD", fold)
+    monkeypatch.setattr(journal, "FOLD", fold)
 
     def say(turn: FirstTurn) -> Answer:
         if len(broken.asked) == 6:
@@ -134,9 +137,9 @@ def test_an_answer_that_was_half_written_is_asked_for_again(work: Work) -> None:
     answers = list(inputs.first_turns(work, SCENARIO))[:2]
     known = [predictions.answered(turn.row, turn.digest, "A.", {}) for turn in answers]
     shown = inputs.read(work, SCENARIO)
-    journal = predicting._Journal(work, NAME, SCENARIO, shown)
+    kept = Journal(Place(work, NAME, SCENARIO), shown)
     for prediction in known:
-        journal.add(prediction)
+        kept.add(prediction)
     path = next(work.own.rglob(f"{SCENARIO}.jsonl"))
     path.write_bytes(path.read_bytes()[:-7])
     rest = Scripted(right)
@@ -174,23 +177,78 @@ def test_a_model_that_answers_nothing_is_left_alone(work: Work, monkeypatch: pyt
 def test_a_changed_prompt_makes_its_own_predictions_stale_and_no_others(work: Work) -> None:
     predict(work, NAME, request(), Scripted(right))
     changed = ids(work)[3]
-    path = work.plans(SCENARIO)
-    table, stamp = pq.read_table(path), store.stamp_of(path)
-    edited = [
-        {**row, "question": "What on earth is this?"} if row["id"] == changed else row for row in table.to_pylist()
-    ]
-    store.write_table(path, table.from_pylist(edited, table.schema), stamp, 1024)
+    reword(work, changed)
     model = Scripted(right)
     predict(work, NAME, request(), model)
     assert model.asked == [changed]
 
 
-def test_refresh_forgets_what_was_answered(work: Work) -> None:
+def nonsense(turn: FirstTurn) -> Answer:
+    return Answer(ANSWERED, "Z.")
+
+
+def reword(work: Work, name: str) -> None:
+    """Change the prompt of one sample."""
+    path = work.plans(SCENARIO)
+    table, stamp = pq.read_table(path), store.stamp_of(path)
+    edited = [{**row, "question": "What on earth is this?"} if row["id"] == name else row for row in table.to_pylist()]
+    store.write_table(path, table.from_pylist(edited, table.schema), stamp, 1024)
+
+
+def test_refresh_replaces_what_was_answered_and_forgets_what_nobody_asks_any_more(work: Work) -> None:
     predict(work, NAME, request(), Scripted(right))
-    again = Scripted(lambda turn: Answer(ANSWERED, "Z."))
-    predict(work, NAME, request(refresh=True), again)
-    assert again.asked == ids(work)
-    assert set(rows(work, NAME)["verdict"]) == {"unparsed"}
+    reword(work, ids(work)[3])
+    for _ in range(2):
+        again = Scripted(nonsense)
+        predict(work, NAME, request(refresh=True), again)
+        assert again.asked == ids(work)
+        assert list(rows(work, NAME)["verdict"]) == ["unparsed"] * len(ids(work))
+
+
+@pytest.mark.parametrize(("where", "last", "fold"), [("add", 5, 60), ("add", 5, 0), ("merge", 4, 0)])
+def test_a_refresh_that_is_killed_goes_on_and_forgets_no_answer_before_its_new_one_is_there(
+    where: str, last: int, fold: int, work: Work
+) -> None:
+    predict(work, NAME, request(), Scripted(nonsense))
+    killed_run(work, NAME, where, last, fold, refresh=True)
+    assert len(rows(work, NAME)) == len(ids(work))
+    rest, another = Scripted(right), Scripted(nonsense)
+    again = request(refresh=True, options=Options(max_tokens=TOKENS))
+    predict(work, NAME, again, rest)
+    assert rest.asked == ids(work)[last:]
+    assert set(rows(work, NAME)["verdict"]) == {"correct"}
+    predict(work, NAME, again, another)
+    assert another.asked == ids(work)
+
+
+def test_a_refresh_in_other_settings_begins_anew(work: Work) -> None:
+    killed_run(work, NAME, "add", 5, 60, refresh=True)
+    other = Scripted(right)
+    predict(work, NAME, request(refresh=True, options=Options(max_tokens=99)), other)
+    assert other.asked == ids(work)
+
+
+def test_a_refresh_of_so_many_samples_keeps_the_answers_to_the_others_and_goes_on_with_them(work: Work) -> None:
+    predict(work, NAME, request(), Scripted(nonsense))
+    first, second = Scripted(right), Scripted(right)
+    predict(work, NAME, request(refresh=True, limit=2), first)
+    assert list(rows(work, NAME)["verdict"]) == ["correct"] * 2 + ["unparsed"] * (len(ids(work)) - 2)
+    report = predict(work, NAME, request(refresh=True), second)
+    assert first.asked + second.asked == ids(work)
+    assert counts(report) == {"answered": len(ids(work)) - 2, "skipped": 2}
+
+
+@pytest.mark.parametrize("error", [UsageError("HTTP 401"), NetworkError("gone")])
+def test_a_refresh_whose_server_refuses_everything_loses_nothing(error: BuildBenchError, work: Work) -> None:
+    def say(turn: FirstTurn) -> Answer:
+        raise error
+
+    predict(work, NAME, request(), Scripted(right))
+    before = rows(work, NAME)
+    with pytest.raises(type(error)):
+        predict(work, NAME, request(refresh=True), Scripted(say))
+    predict(work, NAME, request(refresh=True), Scripted(lambda turn: Answer(FAILED, "no luck")))
+    assert rows(work, NAME).equals(before)
 
 
 def test_refresh_forgets_nothing_where_the_model_can_not_be_loaded(work: Work) -> None:
@@ -223,7 +281,7 @@ def test_what_is_not_built_is_named(work: Work) -> None:
 def test_a_log_has_a_line_now_and_then(
     work: Work, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(predicting, "FOLD", 0.0)
+    monkeypatch.setattr(journal, "FOLD", 0.0)
     predict(work, NAME, request(limit=2), Scripted(right))
     assert re.search(
         r"predict coco with openai:scripted: 1 of 2, .* a second, .* minutes left", capsys.readouterr().err
@@ -279,8 +337,73 @@ def test_an_answer_may_have_as_many_tokens_as_in_the_evaluators_script() -> None
     assert Options().max_tokens == 50
 
 
-def test_a_folder_is_called_by_its_name_alone(tmp_path: Path) -> None:
-    folder = tmp_path / "my-model"
-    folder.mkdir()
-    assert models.cache_name(f"hf:{folder}") == "hf:my-model"
+def folder_of(root: Path, weights: bytes, **others: bytes) -> str:
+    """A folder `tiny` below `root` that looks like a model, as --model names it."""
+    files = {"config.json": b"{}", "model.safetensors": weights, **others}
+    folder = root / "tiny"
+    folder.mkdir(parents=True)
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+    return f"hf:{folder}"
+
+
+def test_a_folder_is_called_by_its_name_and_its_content_wherever_it_lies(tmp_path: Path) -> None:
+    first = models.cache_name(folder_of(tmp_path / "a", b"weights"))
+    assert re.fullmatch(r"hf:tiny@[0-9a-f]{8}", first)
+    assert models.cache_name(folder_of(tmp_path / "b", b"weights", **{"README.md": b"mine"})) == first
     assert models.cache_name("hf:org/model") == "hf:org/model"
+
+
+def test_other_weights_or_settings_in_a_folder_of_the_same_name_are_another_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("build_bench.models.folders._WHOLE", 1 << 20)  # larger ones are read in places
+    large = bytes(5 << 20)
+    names = {
+        models.cache_name(folder_of(tmp_path / str(number), weights, **others))
+        for number, (weights, others) in enumerate(
+            [
+                (b"weights", {}),
+                (b"Weights", {}),
+                (b"weights", {"generation_config.json": b"{}"}),
+                (large, {}),
+                (large[:-1] + b"1", {}),
+                (large[: 2 << 20] + bytes([1]) * (1 << 15) + large[(2 << 20) + (1 << 15) :], {}),
+            ]
+        )
+    }
+    assert len(names) == 6
+
+
+def test_a_second_model_waits_until_the_first_has_looked_at_the_samples(
+    work: Work, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = predicting._looking(work)
+    before.__enter__()
+    waiting = threading.Thread(target=predict, args=(work, "baseline:ask", request()))
+    waiting.start()
+    while "waiting for another predict" not in capsys.readouterr().err:
+        assert waiting.is_alive()
+    before.__exit__(None, None, None)
+    waiting.join()
+    assert len(rows(work, "baseline:ask")) == len(ids(work))
+
+
+def test_a_damaged_line_of_a_killed_run_costs_its_own_answer_alone(
+    work: Work, capsys: pytest.CaptureFixture[str]
+) -> None:
+    killed_run(work, NAME, "add", 5, 60)
+    path = next(work.own.rglob(f"{SCENARIO}.jsonl"))
+    lines = path.read_bytes().split(b"\n")
+    path.write_bytes(b"\n".join([lines[0], b"\xff\x00{" + lines[1][9:], *lines[2:]]))
+    rest = Scripted(right)
+    predict(work, NAME, request(), rest)
+    assert rest.asked == [ids(work)[1], *ids(work)[5:]]
+    assert f"{path}, line 2 is damaged" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["openai:m.1.partial", "openai:m.moving.partial"])
+def test_a_model_may_be_called_like_one_of_our_temporary_files(name: str, work: Work) -> None:
+    predict(work, name, request(), Scripted(right, name))
+    predict(work, name, request(), Scripted(right, name))
+    assert len(rows(work, name)) == len(ids(work))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from build_bench.command_options import Common, common, known, option
 from build_bench.errors import UsageError
@@ -28,7 +29,11 @@ from build_bench.errors import UsageError
     help="Take over answers instead: parquet, CSV or JSONL with model, id, answer.",
 )
 @option("--limit", type=click.IntRange(1), metavar="N", help="At most N samples of each scenario: to try a model out.")
-@option("--refresh", is_flag=True, help="Forget what these models answered before to these scenarios.")
+@option(
+    "--refresh",
+    is_flag=True,
+    help="Ask again for what is answered: each new answer replaces the old one. With --import: replace other answers.",
+)
 @option(
     "--batch-size",
     type=click.IntRange(1),
@@ -93,7 +98,8 @@ def predict(
     chosen = known(scenarios) if scenarios else inputs.built(work, SCENARIOS)
     config = options.config(chosen)
     if file:
-        report = stages.import_predictions(work, file, chosen)
+        _refuse_beside_import()
+        report = stages.import_predictions(work, file, chosen, replace=refresh)
         options.print(report, _import_lines(report))
         return
     report = stages.predict(work, names, chosen, Settings(config.seed, **settings), limit=limit, refresh=refresh)
@@ -104,9 +110,20 @@ def predict(
     options.print(report, _lines(report))
 
 
+def _refuse_beside_import() -> None:
+    """Raise `UsageError` for an option of asking, which would be passed over without a word."""
+    asking = ("limit", "batch_size", "concurrency", "base_url", "max_tokens", "price_in", "price_out")
+    context = click.get_current_context()
+    for name in asking:
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise UsageError(f"--{name.replace('_', '-')} is for asking models, not for --import", "leave it out")
+
+
 def _import_lines(report: dict[str, Any]) -> Iterable[str]:
     """What was imported, for a person."""
     yield from (f"{name}: {count:,} answers" for name, count in report["imported"].items())
+    if report["failed"]:
+        yield f"{report['failed']:,} have no answer: they are failed, not wrong, and asked for by the next predict"
     if report["repeated"]:
         yield f"{report['repeated']:,} rows say what another says"
     if report["stale"]:

@@ -12,24 +12,21 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import filelock
-import msgspec
 import polars as pl
 
-from build_bench import models
+from build_bench import models, store
 from build_bench.errors import BuildBenchError, InputError
 from build_bench.executors import Progress, notice
 from build_bench.filters import inputs, predictions
 from build_bench.filters.inputs import FirstTurn, Inputs
 from build_bench.filters.predictions import Prediction
+from build_bench.journal import Journal, Place, Refresh
 from build_bench.models import ANSWERED, FAILED, REFUSED, Answer, Model, Options
 from build_bench.store import Work
 
-FOLD = 60.0
-"""Seconds between two foldings, each of which writes the model's whole file."""
 HOPELESS = 20
 """Samples after which a model that answered none is not asked for the rest."""
 
@@ -43,23 +40,28 @@ class Request:
     limit: int | None = None
     """At most so many samples of each scenario in this run."""
     refresh: bool = False
-    """Forget first what the model answered before."""
+    """Ask again for what is answered: an answer is forgotten when a new one is there."""
+
+    @property
+    def settings(self) -> str:
+        """What answers depend on: a refresh that was interrupted goes on with the same."""
+        return store.digest_of([self.options.seed, self.options.max_tokens])
 
 
 @dataclass(frozen=True, slots=True)
 class _Task:
     """What a model has yet to answer of a scenario."""
 
-    work: Work
-    model: str
-    scenario: str
+    place: Place
     inputs: Inputs
     ids: frozenset[str]
     fresh: int
+    all: bool
+    """Whether `ids` is all that is missing, or only so many as the limit allows."""
 
     @property
     def title(self) -> str:
-        return f"predict {self.scenario} with {self.model}"
+        return f"predict {self.place.scenario} with {self.place.model}"
 
 
 def predict(
@@ -73,21 +75,21 @@ def predict(
     model_name = models.cache_name(name)
     with _alone(work, model_name):
         tasks = _tasks(work, model_name, request)
-        # Loading takes minutes: not before something is to be asked, and before anything is forgotten.
+        # Loading takes minutes: not before something is to be asked.
         model = load(name, request.options) if any(task.ids for task in tasks) else None
         counts: dict[str, Counter[str]] = {}
         for task in tasks:
-            if request.refresh:
-                predictions.path_of(work, model_name, task.scenario).unlink(missing_ok=True)
-            counts[task.scenario] = _ask(task, model) if model and task.ids else Counter()
-            counts[task.scenario]["skipped"] = task.fresh
+            found = _ask(task, model) if model and task.ids else Counter()
+            if request.refresh and task.all:
+                Refresh(task.place).finish(task.inputs)
+            counts[task.place.scenario] = found + Counter(skipped=task.fresh)
     return _report(model_name, counts, time.monotonic() - started)
 
 
 @contextmanager
 def _alone(work: Work, model: str) -> Iterator[None]:
     """Two models can be asked at a time, one model only once. Building goes on meanwhile: a run may take days."""
-    path = _own(work, model) / "lock"
+    path = Place(work, model, "").folder / "lock"
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         with filelock.FileLock(path, timeout=0):
@@ -96,8 +98,22 @@ def _alone(work: Work, model: str) -> Iterator[None]:
         raise BuildBenchError(f"{model} is being asked by another build-bench", "wait for it") from None
 
 
-def _own(work: Work, model: str) -> Path:
-    return work.own / "predict" / predictions.folder_name(model)
+@contextmanager
+def _looking(work: Work) -> Iterator[None]:
+    """Keep builds out while the samples are looked at: half of them would be seen. Other models' runs wait."""
+    path = work.own / "predict" / "lock"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    turn = filelock.FileLock(path)
+    try:
+        turn.acquire(timeout=0)
+    except filelock.Timeout:
+        notice("waiting for another predict, which is looking at the samples")
+        turn.acquire()
+    try:
+        with work.locked():
+            yield
+    finally:
+        turn.release()
 
 
 def _tasks(work: Work, model: str, request: Request) -> list[_Task]:
@@ -110,63 +126,40 @@ def _tasks(work: Work, model: str, request: Request) -> list[_Task]:
             raise InputError(f"{scenario} is not built", f"run build-bench build {scenario}")
     found = []
     for scenario in built:
-        with work.locked():  # a build that is under way would show half of its samples
+        place = Place(work, model, scenario)
+        with _looking(work):
             shown = inputs.read(work, scenario)
-            _Journal(work, model, scenario, shown).fold()
-        fresh = set() if request.refresh else _fresh(work, model, scenario, shown)
+            Journal(place, shown).fold()
+        fresh = _refreshed(place, shown, request.settings) if request.refresh else _fresh(place, shown)
         missing = [name for name in shown.table["id"].to_list() if name not in fresh]
-        found.append(_Task(work, model, scenario, shown, frozenset(missing[: request.limit]), len(fresh)))
+        asked = missing[: request.limit]
+        found.append(_Task(place, shown, frozenset(asked), len(fresh), asked == missing))
     return found
 
 
-def _fresh(work: Work, model: str, scenario: str, shown: Inputs) -> set[str]:
+def _fresh(place: Place, shown: Inputs) -> set[str]:
     """The samples that the model has answered as they are now."""
-    path = predictions.path_of(work, model, scenario)
+    path = predictions.path_of(place.work, place.model, place.scenario)
     if not path.exists():
         return set()
-    answers = predictions.read(path, model).filter(pl.col("verdict") != predictions.FAILED)
+    answers = predictions.read(path, place.model).filter(pl.col("verdict") != predictions.FAILED)
     return set(answers.join(shown.table, on=["id", "input_digest"], how="semi")["id"].to_list())
 
 
-class _Journal:
-    """What was answered since the last folding, a line each."""
-
-    def __init__(self, work: Work, model: str, scenario: str, shown: Inputs) -> None:
-        self._where = (work, model, scenario)
-        self._inputs = shown
-        self._path = _own(work, model) / f"{scenario}.jsonl"
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        self._folded = time.monotonic()
-
-    def add(self, prediction: Prediction) -> None:
-        """Keep it, whatever happens to this process."""
-        with self._path.open("ab") as file:
-            file.write(msgspec.json.encode(prediction) + b"\n")
-
-    @property
-    def due(self) -> bool:
-        """Whether it is time to fold."""
-        return time.monotonic() - self._folded >= FOLD
-
-    def fold(self) -> None:
-        """Move it into the cache. Killed in between, the next folding adds the same rows again: nothing changes."""
-        if rows := list(self._read()):
-            predictions.merge(*self._where, rows, self._inputs)
-        self._path.unlink(missing_ok=True)
-        self._folded = time.monotonic()
-
-    def _read(self) -> Iterator[Prediction]:
-        """All lines but the one that a killed run left unfinished."""
-        lines = self._path.read_bytes().split(b"\n") if self._path.exists() else []
-        for line in lines[:-1]:
-            yield msgspec.json.decode(line, type=Prediction)
+def _refreshed(place: Place, shown: Inputs, settings: str) -> set[str]:
+    """Those that it has answered since a refresh began that wasn't finished. Begins one if there is none."""
+    answered = Refresh(place).go_on(settings)
+    found = {name for name, digest in shown.table.select("id", "input_digest").rows() if answered.get(name) == digest}
+    if found:
+        notice(f"going on with the refresh of {place.scenario}: {len(found):,} samples have their new answer")
+    return found
 
 
 def _ask(task: _Task, model: Model) -> Counter[str]:
     """Ask for a scenario's samples and keep the answers; returns how many came to what, and the tokens."""
     counts: Counter[str] = Counter()
-    journal = _Journal(task.work, task.model, task.scenario, task.inputs)
-    turns = inputs.first_turns(task.work, task.scenario, task.ids)
+    journal = Journal(task.place, task.inputs)
+    turns = inputs.first_turns(task.place.work, task.place.scenario, task.ids)
     started = time.monotonic()
     try:
         with closing(model.answers(turns)) as answers, Progress(task.title, len(task.ids), "samples") as progress:
@@ -192,7 +185,7 @@ def _prediction(turn: FirstTurn, answer: Answer, runtime: Mapping[str, Any]) -> 
 def _stop_if_hopeless(task: _Task, counts: Counter[str], answer: Answer) -> None:
     if not task.fresh and not counts[ANSWERED] and counts[REFUSED] + counts[FAILED] >= HOPELESS:
         raise BuildBenchError(
-            f"{task.model} answered none of the first {HOPELESS} samples of {task.scenario}: {answer.text}",
+            f"{task.place.model} answered none of the first {HOPELESS} samples of {task.place.scenario}: {answer.text}",
             "they are recorded with their reasons, and asked again next time",
         )
 

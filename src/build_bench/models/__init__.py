@@ -74,11 +74,17 @@ def load(name: str, options: Options) -> Model:
 
 
 def cache_name(name: str) -> str:
-    """What `load(name)` will be called in the cache, without loading anything. Raises `UsageError` as `load` does."""
+    """What `load(name)` will be called in the cache, without loading anything. Raises `UsageError` as `load` does.
+
+    A folder's place is this machine's business: its own name is kept, with a digest of what lies in it.
+    """
     _class_of(name)
     kind, _, own = name.partition(":")
-    # The place of a folder is this machine's business.
-    return f"{kind}:{Path(own).resolve().name}" if kind == "hf" and Path(own).is_dir() else name
+    if kind == "hf" and Path(own).is_dir():
+        from build_bench.models import folders
+
+        return f"{kind}:{folders.name_of(Path(own))}"
+    return name
 
 
 def _class_of(name: str) -> Any:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import json
 import queue
+import re
 import threading
 import time
 import urllib.error
@@ -17,7 +19,7 @@ from email.message import Message
 from email.utils import parsedate_to_datetime
 from itertools import islice
 from typing import Any, Protocol, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 
@@ -36,6 +38,9 @@ LONGEST_WAIT = 30.0
 _AGAIN = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
 _BODY = 16 << 20
 _TOLD = 5
+_SECRET = 8
+"""Characters. A key that is shorter ("EMPTY") is made up for a server that wants none; answers may have that word."""
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 class Status(Exception):  # noqa: N818 - an answer of the server, not a fault of the program
@@ -51,9 +56,9 @@ class GaveUp(Exception):  # noqa: N818 - as above
 
 
 class _Lost(Exception):  # noqa: N818 - never leaves this module
-    """One try was lost. `wait`: seconds that the server asks for."""
+    """One try was lost. `wait`: seconds that the server asks for, at least."""
 
-    def __init__(self, why: str, wait: float | None = None) -> None:
+    def __init__(self, why: str, wait: float = 0.0) -> None:
         super().__init__(why)
         self.wait = wait
 
@@ -75,15 +80,11 @@ class Server:
     """A server of JSON. The key is sent to it, and appears nowhere else."""
 
     def __init__(self, url: str, key: str, clock: Clock | None = None) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query:
-            shown = f"{parts.scheme}://{parts.hostname or ''}"
-            raise UsageError(
-                f"--base-url {shown}: expected http(s)://HOST[:PORT]/v1, without a key in it",
-                "keys go in OPENAI_API_KEY",
-            )
+        parts = _address(url)
+        if not re.fullmatch(r"[!-~]*", key):  # what a header can hold; the key itself is not for a message
+            raise UsageError("OPENAI_API_KEY has a character that no key has", "set it again")
         self.host = parts.netloc
-        self._url, self._key = url.rstrip("/"), key
+        self._url, self._key = parts.geturl().rstrip("/"), key
         self._closed = threading.Event()
         self._clock = clock or _Interruptible(self._closed)
         self._told: set[str] = set()
@@ -113,7 +114,7 @@ class Server:
                     return reply
                 raise _Lost("an answer without content")
             except _Lost as lost:
-                pause = wait if lost.wait is None else lost.wait
+                pause = max(wait, lost.wait)
                 why = self.without_key(str(lost))
             if self._closed.is_set() or self._clock.monotonic() + pause > end:
                 raise GaveUp(f"{why}; tried again for {PATIENCE:.0f} seconds at most")
@@ -135,6 +136,10 @@ class Server:
         try:
             with self._opener.open(request, timeout=TIMEOUT) as response:
                 return bytes(response.read(_BODY))
+        except (ValueError, http.client.InvalidURL):  # nothing was sent; its text may have the key
+            raise UsageError(
+                f"{self.host} can't be asked like that", "check --base-url, OPENAI_API_KEY and the proxy"
+            ) from None
         except urllib.error.HTTPError as error:
             with error:
                 told = b""
@@ -147,20 +152,53 @@ class Server:
             why = getattr(error, "reason", None) or error
             raise _Lost(str(why) or type(error).__name__) from None
 
-    def _asked_to_wait(self, headers: Message) -> float | None:
+    def _asked_to_wait(self, headers: Message) -> float:
         """`Retry-After` in seconds, from either of its two forms (RFC 9110, 10.2.3)."""
         value = headers.get("Retry-After", "").strip()
         if value.replace(".", "", 1).isdecimal():
             return float(value)
-        with contextlib.suppress(ValueError):
-            return max(0.0, parsedate_to_datetime(value).timestamp() - self._clock.time())
-        return None
+        with contextlib.suppress(ValueError, OverflowError, OSError):
+            return parsedate_to_datetime(value).timestamp() - self._clock.time()
+        return 0.0
 
     def _decode(self, body: bytes, kind: type[R]) -> R:
         try:
-            return msgspec.json.decode(body, type=kind)
-        except msgspec.MsgspecError as error:
+            return msgspec.convert(self._clean(json.loads(body)), kind)
+        except (ValueError, RecursionError, msgspec.ValidationError) as error:
             raise _Lost(f"an answer of {len(body)} bytes that can't be read: {error}") from None
+
+    def _clean(self, value: Any) -> Any:
+        """JSON as it may be kept: without the key, and no half characters, which a model leaves where it is cut off."""
+        if isinstance(value, str):
+            text = _HALF.sub("\ufffd", value)
+            return self.without_key(text) if len(self._key) >= _SECRET else text
+        if isinstance(value, list):
+            return [self._clean(item) for item in value]
+        if isinstance(value, dict):
+            return {name: self._clean(item) for name, item in value.items()}
+        return value
+
+
+def _address(url: str) -> SplitResult:
+    """A server's address in its parts. Raises `UsageError` for what can't be one: asking there would be tried for
+    minutes."""
+    shown = ""
+    with contextlib.suppress(ValueError):  # of a port that is no number, brackets that don't close, a host too long
+        parts = urlsplit(url)
+        shown = f" {parts.scheme}://{parts.hostname or ''}"
+        host = parts.hostname or ""
+        if (
+            parts.scheme in ("http", "https")
+            and (re.fullmatch(r"[\w.-]+", host) or (":" in host and "[" in parts.netloc))
+            and host.encode("idna")
+            and parts.port != 0
+            and not (parts.username or parts.password or parts.query or parts.fragment)
+            and re.fullmatch(r"[!-~]*", parts.path)
+        ):
+            return parts
+    raise UsageError(
+        f"--base-url{shown}: expected http(s)://HOST[:PORT]/v1, without a key in it", "keys go in OPENAI_API_KEY"
+    )
 
 
 class _Interruptible:
@@ -203,7 +241,7 @@ def in_parallel(
             tasks.put(item)
             running += 1
         while running:
-            item, result = done.get()
+            item, result = _taken(done)
             running -= 1
             if isinstance(result, BaseException):
                 raise result
@@ -217,3 +255,10 @@ def in_parallel(
     finally:
         for _ in range(workers):
             tasks.put(None)
+
+
+def _taken(done: queue.SimpleQueue[R]) -> R:
+    """The next of `done`. Waits in short turns: a signal that another thread got is seen only between them."""
+    while True:
+        with contextlib.suppress(queue.Empty):
+            return done.get(timeout=0.5)

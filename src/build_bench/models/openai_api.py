@@ -24,31 +24,29 @@ from build_bench.models.http_json import GaveUp, Server, Status, in_parallel
 OFFICIAL = "https://api.openai.com/v1"
 _SENT_AS_THEY_ARE = {"JPEG": "image/jpeg", "PNG": "image/png"}
 _ORIENTATION = 0x0112
+_TOLD = 300
+"""Characters of a server's own words that are shown."""
 _LOST_IN_A_ROW = 10
 """Samples in a row (but at least as many as are asked at once) that the server never answered: then it is gone."""
 
 
 class _Message(msgspec.Struct):
     content: str | list[dict[str, Any]] | None = None
-    refusal: str | None = None
+    refusal: Any = None
 
 
 class _Choice(msgspec.Struct):
     message: _Message
-    finish_reason: str | None = None
-
-
-class _Usage(msgspec.Struct):
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
+    finish_reason: Any = None
 
 
 class Reply(msgspec.Struct):
-    """What is read of a chat completion. Without a choice it is no answer."""
+    """What is read of a chat completion. Without a choice it is no answer; what is beside it, servers fill in as they
+    like, and no answer is lost by it."""
 
     choices: list[_Choice]
-    model: str | None = None
-    usage: _Usage | None = None
+    model: Any = None
+    usage: Any = None
 
 
 class _Error(msgspec.Struct):
@@ -67,7 +65,7 @@ class OpenAI:
     def __init__(self, name: str, options: Options, server: Server | None = None) -> None:
         self.name = f"openai:{name}"
         url = options.base_url or os.environ.get("OPENAI_BASE_URL") or OFFICIAL
-        key = os.environ.get("OPENAI_API_KEY", "")
+        key = os.environ.get("OPENAI_API_KEY", "").strip()  # of a file, with the line's end
         if url.rstrip("/") == OFFICIAL and not key:
             raise UsageError(
                 f"--model {self.name}: OPENAI_API_KEY is not set", "set it, or name another server with --base-url"
@@ -110,7 +108,7 @@ class OpenAI:
                     continue
                 return self._declined(error)
             self._lost = 0
-            self._served = reply.model or self._served
+            self._served = str(reply.model or self._served)
             return _answer_of(reply, settings)
 
     def _count_lost(self, why: str) -> None:
@@ -136,7 +134,8 @@ class OpenAI:
         """What an error that asking again won't mend means: for this sample, or (raised) for all."""
         self._lost = 0
         said = _error_of(error)
-        why = f"HTTP {error.code}: {self._server.without_key(said.message) or error.reason}"
+        # Cleaned before it is cut: else the cut may leave a part of the key.
+        why = f"HTTP {error.code}: {self._server.without_key(said.message or error.reason)[:_TOLD]}"
         if error.code in (401, 403):
             raise UsageError(f"{self._server.host} doesn't take OPENAI_API_KEY for {self.name}: {why}", "check the key")
         if error.code == 404 or 300 <= error.code < 400:
@@ -173,13 +172,15 @@ def _is_answer(reply: Reply) -> bool:
 
 def _answer_of(reply: Reply, settings: Mapping[str, Any]) -> Answer:
     choice = reply.choices[0]
-    usage = reply.usage or _Usage()
-    tokens = (usage.prompt_tokens, usage.completion_tokens)
+    usage = reply.usage if isinstance(reply.usage, dict) else {}
+    counts = [usage.get(name) for name in ("prompt_tokens", "completion_tokens")]
+    read, written = (count if isinstance(count, int) else 0 for count in counts)
+    tokens = (read, written)
     text = choice.message.content
     if isinstance(text, list):
         text = "".join(str(part.get("text") or "") for part in text)
     if choice.message.refusal or choice.finish_reason == "content_filter":
-        return Answer(REFUSED, choice.message.refusal or "content_filter", tokens)
+        return Answer(REFUSED, str(choice.message.refusal or "content_filter"), tokens)
     if not text and choice.finish_reason == "length":
         most = settings.get("max_tokens") or settings.get("max_completion_tokens")
         why = (
@@ -196,5 +197,5 @@ def _error_of(error: Status) -> _Error:
     try:
         said = msgspec.json.decode(error.body, type=_ErrorReply).error
     except msgspec.MsgspecError:
-        return _Error(error.body[:200].decode(errors="replace"))
+        return _Error(error.body.decode(errors="replace"))
     return _Error(said) if isinstance(said, str) else said
