@@ -31,8 +31,8 @@ $(VENV)/bench: pyproject.toml $(BIN)/build-bench
 demo: $(BIN)/build-bench      ## build a small dataset of raw files that it draws itself, and say where it is
 	$(BIN)/build-bench all --demo
 
-test: $(VENV)/dev             ## run the tests
-	$(BIN)/python -m pytest
+test: $(VENV)/dev             ## run the tests, on all cores
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 test-models: $(VENV)/models   ## run the tests of models on this machine: installs torch and transformers, about 1 GB
 	$(BIN)/python -m pytest tests/test_hugging_face.py
@@ -43,7 +43,7 @@ check: $(VENV)/dev            ## format, lint, types, import contracts, tests
 	rm -rf build/check && $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --target build/check .
 	cd build/check && MYPYPATH=. ../../$(BIN)/mypy --config-file ../../pyproject.toml --python-executable ../../$(BIN)/python
 	PYTHONPATH=build/check $(BIN)/lint-imports
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 bench: $(VENV)/bench          ## measure against the nearest peers, side by side
 	for script in bench/*.py; do echo "# $$script"; $(BIN)/python -u $$script || exit 1; done

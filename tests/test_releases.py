@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from build_bench import releases, store
+from build_bench import listing, releases, store
 from build_bench.errors import UsageError
 from build_bench.release_changes import Bump, changes
 from build_bench.releases import Version, parse
@@ -26,7 +26,7 @@ Manifest = dict[str, Any]
 def facts(kept: dict[str, str], dropped: dict[str, str] | None = None) -> Manifest:
     rows = {"kept": kept, "dropped": dropped or {}}
     splits = {"unfiltered": len(kept) + len(dropped or {})} | ({} if dropped is None else {"filtered": len(kept)})
-    return {"built": splits["unfiltered"], "splits": splits, "rows": rows}
+    return {"built": splits["unfiltered"], "splits": splits, "rows": rows, "settings": {}}
 
 
 def manifest() -> Manifest:
@@ -35,11 +35,16 @@ def manifest() -> Manifest:
         "release": "v1.2.3",
         "seed": 0,
         "code": {"build-bench": "1"},
-        "models": {},
+        "models": {"old": {}},
+        "left_out": {},
         "columns": {"id": "string", "answer": "string"},
         "files": {},
         "scenarios": {
-            "coco": facts({"coco-1": "11", "coco-2": "22", "coco-3": "33"}, {"coco-4": "44"}),
+            "coco": {
+                **facts({"coco-1": "11", "coco-2": "22", "coco-3": "33"}, {"coco-4": "44"}),
+                "settings": {"negatives": "supercategory"},
+                "sources": [{"path": "a.zip", "sha256": "1"}],
+            },
             "rod": facts({"rod-1": "11"}),
         },
     }
@@ -59,6 +64,35 @@ CASES: list[tuple[Callable[[Manifest], Any], str, str]] = [
     (lambda new: None, "v1.2.4", ""),
     (lambda new: new.update(seed=1), "v1.2.4", "- Made with seed: 1, before 0."),
     (lambda new: new["code"].update(pyarrow="26"), "v1.2.4", "- Made with pyarrow: 26, before none."),
+    (lambda new: new.update(rule="first_turn_50_v1"), "v1.2.4", "- Made with rule: first_turn_50_v1, before none."),
+    (lambda new: new.update(threshold=0.5), "v1.2.4", "- Made with threshold: 0.5, before none."),
+    (
+        lambda new: new.update(drawn=True),
+        "v1.2.4",
+        "- Made with source files: drawn by build-bench, before as distributed.",
+    ),
+    (lambda new: new["models"].update({"m/1": {}, "m/2": {}}), "v1.2.4", "- Models added: `m/1`, `m/2`."),
+    (lambda new: new["models"].pop("old"), "v1.2.4", "- Models removed: `old`."),
+    (
+        lambda new: new["scenarios"]["coco"]["settings"].update(negatives="clip"),
+        "v1.2.4",
+        "- Made with coco.negatives: clip, before supercategory.",
+    ),
+    (
+        lambda new: new["scenarios"]["coco"].update(facts={"table_sha256": "ab", "drawn": 7}),
+        "v1.2.4",
+        "- Made with coco.table_sha256: ab, before none.",
+    ),
+    (
+        lambda new: new["scenarios"]["coco"].update(sources=[{"path": "a.zip", "sha256": "2"}, {"path": "b.zip"}]),
+        "v1.2.4",
+        "- Made with 2 other source files of coco.",
+    ),
+    (
+        lambda new: new["left_out"].update(rod={"settings": new["scenarios"].pop("rod")["settings"]}),
+        "v2.0.0",
+        "- Not published any more: `rod`.",
+    ),
     (lambda new: new["columns"].update(lang="string"), "v1.3.0", "- Column `lang (string)` is new."),
     (lambda new: new["columns"].pop("answer"), "v2.0.0", "- Column `answer (string)` is gone."),
     (lambda new: new["columns"].update(answer="int32"), "v2.0.0", "- Column `answer (int32)` is new."),
@@ -100,6 +134,14 @@ def test_the_part_that_must_rise_follows_from_the_change(
     assert lowest in refused.value.hint
 
 
+def test_what_is_no_longer_published_is_said_once_and_its_settings_are_no_change() -> None:
+    new = copy.deepcopy(manifest())
+    new["left_out"]["rod"] = {"settings": new["scenarios"].pop("rod")["settings"]}
+    new["left_out"]["vsod"] = {"settings": {}}
+    lines = releases.changelog("", "v2.0.0", changes(manifest(), new)).splitlines()
+    assert [line for line in lines if line.startswith("- ")] == ["- Not published any more: `rod`."]
+
+
 def test_a_refusal_names_the_reason_and_the_lowest_number() -> None:
     new = copy.deepcopy(manifest())
     rows_of(new).update({"coco-1": "x", "coco-2": "y", "coco-3": "z", "coco-9": "new"})
@@ -131,7 +173,7 @@ def test_the_first_release_may_have_any_number(first: str) -> None:
     ],
 )
 def test_what_is_no_version_is_refused(text: str) -> None:
-    assert not releases.is_version(text)
+    assert not listing.is_version(text)
     with pytest.raises(UsageError, match="is no release"):
         parse(text)
 

@@ -20,6 +20,10 @@ def found(change: Callable[[Row], Any], sizes: list[tuple[int, int]] | None = No
     return list(soundness.problems(row, sizes))
 
 
+def option_of(row: Row, kind: str) -> Row:
+    return next(option for option in row["options"] if option["kind"] == kind)
+
+
 def test_a_sound_row_has_no_problems() -> None:
     assert found(lambda row: None) == []
 
@@ -45,10 +49,28 @@ def test_a_sound_row_has_no_problems() -> None:
         (lambda row: row.update(start=3), "no start state 3"),
         (lambda row: row["states"][0].update(moves=[-1, -1]), "states [1, 2] can't be reached"),
         (lambda row: row.update(max_turns=2), "needs 3 turns, 2 are allowed"),
+        (lambda row: row.update(max_turns=10_001), "10001 turns are allowed for 3 states"),
+        (lambda row: row.update(question_kind="riddle"), "question_kind 'riddle'"),
+        (lambda row: row.update(question=" "), "is empty"),
+        (lambda row: option_of(row, "proactive").update(text=""), "is empty"),
+        (lambda row: option_of(row, "proactive").update(kind="helpful"), "kind 'helpful' is none of"),
+        (lambda row: option_of(row, "proactive").update(action="fly"), "no action 'fly' of kind proactive"),
+        (lambda row: option_of(row, "proactive").update(action=""), "no action '' of kind proactive"),
+        (lambda row: option_of(row, "abstain").update(action="wait"), "no action 'wait' of kind abstain"),
+        (lambda row: option_of(row, "proactive").update(kind="invalid"), "state 0: an option that can't help leads on"),
+        (lambda row: row["states"][2].update(moves=[0, 0]), "state 2: an option that can't help leads on"),
+        (lambda row: row["states"][2].update(options=[0, 0]), "state 2: an option is open twice"),
+        (lambda row: row["states"][0].update(crop=[0, 0, 5]), "state 0: crop [0, 0, 5] is not left, top"),
+        (lambda row: row["frames"].__setitem__(0, "/home/me/x.png"), "frame 0: '/home/me/x.png' is not the plain name"),
+        (lambda row: row["frames"].__setitem__(1, ""), "frame 1: '' is not the plain name"),
     ],
 )
 def test_a_broken_row_is_named(change: Callable[[Row], Any], problem: str) -> None:
     assert any(problem in text for text in found(change)), found(change)
+
+
+def test_circles_may_have_more_turns_than_states() -> None:
+    assert found(lambda row: row.update(max_turns=10_000)) == []
 
 
 def test_a_crop_outside_the_decoded_frame_is_named() -> None:

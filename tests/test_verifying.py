@@ -84,12 +84,14 @@ def change(row: dict[str, Any], **new: Any) -> None:
         (lambda rows: rows.reverse(), "ids are not unique and sorted"),
         (lambda rows: rows.insert(0, rows[0]), "ids are not unique and sorted"),
         (lambda rows: rows.pop(), "rows, 14 expected"),
-        (lambda rows: change(rows[3], scenario="rod"), "rows of rod"),
+        (lambda rows: change(rows[3], scenario="rod"), "is a row of rod, in a file of coco"),
+        (lambda rows: change(rows[13], id="x"), "x: its id is not coco-..."),
+        (lambda rows: change(rows[13], id="coco-x/y"), "coco-x/y: its id is not coco-..."),
         (lambda rows: change(rows[3], answer="Nothing."), "the answer is not one"),
         (lambda rows: rows[3]["states"][0].update(moves=[-1] * len(rows[3]["states"][0]["moves"])), "can't be reached"),
         (lambda rows: rows[3]["states"][0].update(crop=[0, 0, 9000, 10]), "is not inside the frame"),
         (lambda rows: rows[3]["frames"][0].update(bytes=rows[3]["frames"][0]["bytes"][:4000]), "truncated_picture"),
-        (lambda rows: rows[3]["frames"][0].update(bytes=None), "not_a_picture"),
+        (lambda rows: rows[3]["frames"][0].update(bytes=b""), "not_a_picture"),
     ],
 )
 def test_a_wrong_row_is_found_though_every_checksum_fits(
@@ -115,13 +117,36 @@ def test_a_wrong_row_is_found_though_every_checksum_fits(
     [
         ("rejected", 99, "candidates, but"),
         ("built", 13, "13 expected"),
-        ("splits", {"unfiltered": 3}, "expected"),
+        ("splits", {"unfiltered": 3}, "its splits are {'unfiltered': 3}, 14 were built"),
         ("digest", "0" * 12, "rows, 14 expected"),
     ],
 )
 def test_a_count_that_does_not_add_up_is_found(key: str, value: Any, problem: str, folder: Path) -> None:
     manifest = json.loads((folder / "manifest.json").read_text())
     manifest["scenarios"]["coco"][key] = value
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    assert problem in found(folder)
+
+
+@pytest.mark.parametrize(
+    ("edit", "problem"),
+    [
+        (lambda manifest: manifest.update(columns={}), "its columns are not those of contract section 5"),
+        (lambda manifest: manifest.update(threshold=9), "its threshold is 9.0, its rule None"),
+        (lambda manifest: manifest.update(rule="coin_v1"), "there is no rule 'coin_v1'"),
+        (lambda manifest: manifest.update(rule="first_turn_25_v1", threshold=0.5), "its threshold is 0.5, its rule"),
+        (lambda manifest: manifest["scenarios"]["coco"].update(bytes=1), "coco: its files have"),
+        (lambda manifest: manifest["scenarios"]["coco"]["split_bytes"].update(unfiltered=1), "coco: its files have"),
+        (lambda manifest: manifest["scenarios"]["coco"].update(frames=10**6), "frames, 1000000 expected"),
+        (lambda manifest: manifest["scenarios"]["coco"]["splits"].update(dev=3), "coco: its splits are"),
+        (lambda manifest: manifest["scenarios"].pop("coco"), "lies in the folder of no scenario"),
+    ],
+)
+def test_a_manifest_that_contradicts_itself_is_named(
+    edit: Callable[[dict[str, Any]], Any], problem: str, folder: Path
+) -> None:
+    manifest = json.loads((folder / "manifest.json").read_text())
+    edit(manifest)
     (folder / "manifest.json").write_text(json.dumps(manifest))
     assert problem in found(folder)
 

@@ -52,8 +52,9 @@ def lay_out(dataset: Path, plans: Sequence[Plan], keep: Mapping[str, bool] | Non
         table = schema.published_table(schema.plans_table(chosen), pa.Table.from_pylist(rendered, schema.RENDERED))
         parts[scenario] = tree.lay_out(dataset, scenario, [table], {chosen[0].id}, keep)
         facts[scenario] = {
-            "candidates": len(chosen), "rejected": 0, "rejected_by_reason": {}, "passed_over": 0, "frames": 0,
-            "settings": {}, "facts": {}, "gaps": [], "sources": [], **parts[scenario].facts(),
+            "candidates": len(chosen), "rejected": 0, "rejected_by_reason": {}, "passed_over": 0,
+            "frames": sum(len(plan.frames) for plan in chosen), "settings": {}, "facts": {}, "gaps": [], "sources": [],
+            **parts[scenario].facts(),
         }  # fmt: skip
     manifest = {
         "format": 1, "release": None, "code": {"build-bench": "0"}, "seed": 0, "threshold": None, "filtered_by": None,

@@ -13,8 +13,11 @@ from build_bench import schema
 Scenarios = Mapping[str, Mapping[str, Any]]
 
 
-def front_matter(scenarios: Scenarios, name: str, repository: str) -> str:
-    """The YAML between the card's dashes. `name`: the dataset's; `repository`: ORG/NAME, or empty."""
+def front_matter(scenarios: Scenarios, name: str, repository: str, *, drawn: bool) -> str:
+    """The YAML between the card's dashes. `name`: the dataset's; `repository`: ORG/NAME, or empty; `drawn`: a demo.
+
+    The features stand once for each configuration: that is where `datasets` and the viewer look for them.
+    """
     total = sum(facts["built"] for facts in scenarios.values())
     chosen = {"all": scenarios, **{name: {name: facts} for name, facts in scenarios.items()}}
     configs: list[dict[str, Any]] = [
@@ -28,12 +31,19 @@ def front_matter(scenarios: Scenarios, name: str, repository: str) -> str:
         # The Hub takes an address or the name of a file; without a repository there is no address.
         "license_link": f"https://huggingface.co/datasets/{repository}#licences" if repository else "README.md",
         "language": ["en"],
-        "multilinguality": ["monolingual"],
-        "annotations_creators": _annotators(scenarios),
-        "language_creators": ["machine-generated"],
-        "source_datasets": [f"extended|other-{name.replace('_', '-')}" for name in scenarios],
+        "annotations_creators": ["machine-generated"] if drawn else _annotators(scenarios),
+        "source_datasets": ["original"]
+        if drawn
+        else [f"extended|other-{name.replace('_', '-')}" for name in scenarios],
         "task_categories": ["visual-question-answering", "image-text-to-text"],
-        "tags": ["benchmark", "multimodal", "proactiveness", "multi-turn", "arxiv:2603.19466"],
+        "tags": [
+            *(["demo"] if drawn else []),
+            "benchmark",
+            "multimodal",
+            "proactiveness",
+            "multi-turn",
+            "arxiv:2603.19466",
+        ],
         "size_categories": [_size_category(total)],
         "configs": configs,
         "dataset_info": [_info(name, part) for name, part in chosen.items()],

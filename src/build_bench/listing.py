@@ -73,7 +73,7 @@ def read(folder: Path) -> dict[str, Any]:
     path = folder / MANIFEST
     try:
         data = path.read_bytes()
-    except (FileNotFoundError, NotADirectoryError) as error:
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
         hint = "build-bench assemble lays one out"
         if (folder / "dataset" / MANIFEST).is_file():
             hint = f"it is in {folder / 'dataset'}"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from build_bench import listing, manifests, releases, store, tree
+from build_bench import listing, manifests, releases, store, tree, verifying_manifest
 from build_bench.errors import InputError, UsageError
 from build_bench.executors import Progress, notice
 from build_bench.hub import Repository
@@ -48,8 +48,10 @@ def push(
     if wanted.release:
         releases.parse(wanted.release)
     checked = _check_whole(folder, manifest)
+    for found in verifying_manifest.problems(folder, verifying_manifest.typed(manifest, folder / tree.MANIFEST)):
+        raise InputError(f"{folder / found.path}: {found.problem}", "build-bench verify names all; assemble again")
     base = _look(repository, wanted)
-    found = changes(base.manifest, manifest)
+    changed = changes(base.manifest, manifest)
     version = wanted.release or manifest["release"] or _lowest(manifest, base)
     tags = repository.tags() if base.commit else {}
     if version in tags:
@@ -60,8 +62,8 @@ def push(
     lacking = plan.missing(base)
     report = {
         "repo": repository.name, "url": repository.url, "release": version, "revision": tags.get(version),
-        "uploaded_bytes": sum(lacking.values()), "files": len(sealed["files"]), "since": found.since,
-        "reasons": [words for _, words in found.reasons()] if found.since else [], "there": version in tags,
+        "uploaded_bytes": sum(lacking.values()), "files": len(sealed["files"]), "since": changed.since,
+        "reasons": [words for _, words in changed.reasons()] if changed.since else [], "there": version in tags,
         "creates": None if base.commit else ("private" if wanted.private else "public"),
     }  # fmt: skip
     if not wanted.private:
@@ -75,7 +77,7 @@ def push(
         return report | {"pull_request": plan.propose(lacking)}
     if not base.commit:
         repository.create(wanted.private)
-    if version != found.since:
+    if version != changed.since:
         tag_base(repository, base, tags)
     commit = plan.run()
     tag(repository, version, commit)

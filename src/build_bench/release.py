@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from build_bench import __version__, planning, rendering, schema, soundness, store, tree
+from build_bench import __version__, demo, planning, rendering, schema, soundness, store, tree
 from build_bench.config import Config
 from build_bench.errors import BuildBenchError, InputError
 from build_bench.filters import keep_list
@@ -182,6 +182,7 @@ def _manifest(work: Work, config: Config, parts: dict[str, Part], keep: Mapping[
     return {
         "format": 1,
         "release": None,
+        **({"drawn": True} if demo.is_drawn(work.raw) else {}),
         "code": {"build-bench": __version__, **{name: metadata.version(name) for name in LIBRARIES}},
         "seed": config.seed,
         "threshold": None,

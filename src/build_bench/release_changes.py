@@ -67,11 +67,15 @@ class Changes:
     scenarios_added: Mapping[str, int] = field(default_factory=dict)
     """Their rows."""
     scenarios_removed: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    """Those of them that still belong to the benchmark, and are no longer published."""
     columns_added: tuple[str, ...] = ()
     """`name (type)`; another type is another column."""
     columns_removed: tuple[str, ...] = ()
     made: tuple[str, ...] = ()
     """What it was made with that is otherwise, in words."""
+    models_added: tuple[str, ...] = ()
+    models_removed: tuple[str, ...] = ()
 
     def reasons(self) -> Iterator[tuple[Bump, str]]:
         """Each kind of change of the data, in words."""
@@ -89,16 +93,20 @@ def changes(old: Manifest | None, new: Manifest) -> Changes:
     if old is None:
         return Changes(None, scenarios_added={name: facts["built"] for name, facts in scenarios.items()})
     before = old["scenarios"]
+    removed = sorted(before.keys() - scenarios.keys())
     rows = {name: _row_changes(before[name], facts) for name, facts in scenarios.items() if name in before}
     columns = [{f"{name} ({kind})" for name, kind in manifest["columns"].items()} for manifest in (old, new)]
     return Changes(
         since=old["release"],
         rows={name: found for name, found in rows.items() if found != RowChanges()},
         scenarios_added={name: facts["built"] for name, facts in scenarios.items() if name not in before},
-        scenarios_removed=tuple(sorted(before.keys() - scenarios.keys())),
+        scenarios_removed=tuple(removed),
+        left_out=tuple(name for name in removed if name in _left_out(new)),
         columns_added=tuple(sorted(columns[1] - columns[0])),
         columns_removed=tuple(sorted(columns[0] - columns[1])),
         made=tuple(_made(old, new)),
+        models_added=tuple(sorted(new["models"].keys() - old["models"].keys())),
+        models_removed=tuple(sorted(old["models"].keys() - new["models"].keys())),
     )
 
 
@@ -123,17 +131,51 @@ def _rows(scenario: Manifest) -> dict[str, tuple[str, str]]:
     return {name: (side, digest) for side, rows in scenario["rows"].items() for name, digest in rows.items()}
 
 
+def _left_out(manifest: Manifest) -> Manifest:
+    found: Manifest = manifest.get("left_out", {})
+    return found
+
+
 def _made(old: Manifest, new: Manifest) -> Iterator[str]:
     """Inputs that are otherwise and have a short name."""
-    facts = [
-        {"seed": m["seed"], "rule": m.get("rule"), **m["code"]}
-        | {"models": ", ".join(sorted(m["models"])), "left out": ", ".join(sorted(m.get("left_out", ())))}
-        for m in (old, new)
-    ]
+    facts = [_inputs(old), _inputs(new)]
+    both = _settings(old).keys() & _settings(new).keys()
+    for scenario in sorted(both):
+        for found, manifest in zip(facts, (old, new), strict=True):
+            found.update({f"{scenario}.{key}": value for key, value in _settings(manifest)[scenario].items()})
     for name in sorted({**facts[0], **facts[1]}):
         was, now = (found.get(name) for found in facts)
         if was != now:
             yield f"{name}: {_shown(now)}, before {_shown(was)}"
+    for scenario in sorted(both):
+        if changed := _changed_sources(*(manifest["scenarios"].get(scenario, {}) for manifest in (old, new))):
+            yield f"{changed:,} other source file{'s' * (changed != 1)} of {scenario}"
+
+
+def _inputs(manifest: Manifest) -> dict[str, Any]:
+    drawn = "drawn by build-bench" if manifest.get("drawn") else "as distributed"
+    named = {key: manifest.get(key) for key in ("seed", "rule", "threshold")}
+    return {**named, "source files": drawn, **manifest["code"]}
+
+
+def _settings(manifest: Manifest) -> dict[str, dict[str, Any]]:
+    """By scenario, published or left out; with the checksums of tables that came in beside the sources."""
+    known = {**_left_out(manifest), **manifest["scenarios"]}
+    return {
+        name: {
+            **facts.get("settings", {}),
+            **{key: value for key, value in facts.get("facts", {}).items() if key.endswith("sha256")},
+        }
+        for name, facts in known.items()
+    }
+
+
+def _changed_sources(old: Manifest, new: Manifest) -> int:
+    """Source files that came, went or changed."""
+    if not (old and new):  # left out in one of them: nothing is known of its sources there
+        return 0
+    before, after = ({str(entry["path"]): entry for entry in facts.get("sources", [])} for facts in (old, new))
+    return sum(before.get(path) != after.get(path) for path in {**before, **after})
 
 
 def _shown(value: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,11 +9,11 @@ from typing import Any
 
 from build_bench import store, tree
 from build_bench.errors import UsageError
+from build_bench.listing import VERSION, is_version
 from build_bench.release_changes import Bump, Changes, RowChanges, changes
 
 LISTED = 50
 """Ids of one kind of change that the changelog names; the manifests have them all."""
-_VERSION = re.compile(r"v(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})")
 _HEAD = """# Changelog
 
 What each release changed, by scenario, the newest first. Rows are named by the column `id`; one that moves between kept
@@ -41,15 +40,10 @@ class Version:
         return Version(self.major, self.minor + 1, 0) if bump else Version(self.major, self.minor, self.patch + 1)
 
 
-def is_version(text: str) -> bool:
-    """Whether `text` is vMAJOR.MINOR.PATCH, from v0.0.1 on."""
-    return bool(_VERSION.fullmatch(text)) and text != "v0.0.0"
-
-
 def parse(text: str) -> Version:
     """A version. Raises `UsageError` if it is none."""
-    found = _VERSION.fullmatch(text)
-    if not found or text == "v0.0.0":
+    found = VERSION.fullmatch(text)
+    if not found or not is_version(text):
         raise UsageError(f"{text!r} is no release", "expected vMAJOR.MINOR.PATCH, as in v1.0.0; the lowest is v0.0.1")
     return Version(*map(int, found.groups()))
 
@@ -110,10 +104,15 @@ def _section(found: Changes) -> Iterator[str]:
         yield f"Compared with {found.since}:"
     yield ""
     yield from (f"- Scenario `{name}` is new: {rows:,} rows." for name, rows in found.scenarios_added.items())
-    yield from (f"- Scenario `{name}` is gone." for name in found.scenarios_removed)
+    yield from (f"- Scenario `{name}` is gone." for name in found.scenarios_removed if name not in found.left_out)
+    if found.left_out:
+        yield f"- Not published any more: {_named(found.left_out)}."
     yield from (f"- Column `{name}` is new." for name in found.columns_added)
     yield from (f"- Column `{name}` is gone." for name in found.columns_removed)
     yield from (f"- Made with {words}." for words in found.made)
+    for words, models in (("added", found.models_added), ("removed", found.models_removed)):
+        if models:
+            yield f"- Models {words}: {_named(models)}."
     for scenario, rows in found.rows.items():
         yield from ("", f"### `{scenario}`", "", *_row_lines(rows))
 
@@ -180,7 +179,9 @@ def sealed(
 def _released_otherwise(version: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> UsageError:
     found = changes(old, new)
     files = [path for path in {**old["files"], **new["files"]} if old["files"].get(path) != new["files"].get(path)]
-    what = [words for _, words in found.reasons()] or [*found.made, *(f"{path} differs" for path in files)]
+    models = [*found.models_added, *found.models_removed]
+    made = [*found.made, *(f"the answers of {name}" for name in models), *(f"{path} differs" for path in files)]
+    what = [words for _, words in found.reasons()] or made
     return UsageError(
         f"{version} is released already, with other content: {', '.join(what[:5]) or 'the manifests differ'}",
         f"a release never changes: name {lowest(found)} or higher",

@@ -1,4 +1,7 @@
-"""Contact sheets: a few samples of a scenario, each a strip from hopeless to clear. The card's and the gallery's."""
+"""Contact sheets: a few samples of a scenario, each a strip from hopeless to clear. The card's and the gallery's.
+
+No text in them: scaled to a phone it can't be read. Whoever shows them writes captions beside.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,14 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from PIL import Image, ImageDraw, ImageFont, ImageOps
+from PIL import Image, ImageDraw, ImageOps
 
 from build_bench.imaging import decode
 
-SAMPLES = 6
+SAMPLES = 3
 STEPS = 6
-_CELL, _GAP, _CAPTION = 176, 8, 22
-_INK, _PAPER, _FRAME, _BEHIND = (20, 20, 20), (255, 255, 255), (205, 205, 205), (240, 240, 240)
+_CELL, _GAP = 176, 8
+_PAPER, _FRAME, _BEHIND = (255, 255, 255), (205, 205, 205), (240, 240, 240)
 
 
 def path_of(row: Mapping[str, Any], steps: int = STEPS) -> list[Mapping[str, Any]]:
@@ -55,16 +58,12 @@ def sequence(row: Mapping[str, Any]) -> Image.Image:
 
 
 def contact_sheet(rows: Sequence[Mapping[str, Any]]) -> bytes:
-    """A JPEG: one line per sample with its answer."""
-    width = STEPS * (_CELL + _GAP) + _GAP
-    height = len(rows) * (_CELL + _CAPTION + _GAP) + _GAP
-    sheet = Image.new("RGB", (width, height), _PAPER)
-    draw = ImageDraw.Draw(sheet)
-    font = ImageFont.load_default(14)
-    for line, row in enumerate(rows):
-        top = _GAP + line * (_CELL + _CAPTION + _GAP)
-        draw.text((_GAP, top), f"{row['question']}  Right: {row['answer']}", _INK, font)
-        sheet.paste(sequence(row), (_GAP, top + _CAPTION))
+    """A JPEG: one line per sample, as wide as the longest is."""
+    lines = [sequence(row) for row in rows]
+    width = max((line.width for line in lines), default=0)
+    sheet = Image.new("RGB", (width + 2 * _GAP, len(rows) * (_CELL + _GAP) + _GAP), _PAPER)
+    for number, line in enumerate(lines):
+        sheet.paste(line, (_GAP, _GAP + number * (_CELL + _GAP)))
     return encoded(sheet)
 
 

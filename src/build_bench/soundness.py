@@ -6,49 +6,92 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from build_bench.prompting import normalised
+from build_bench.records import ABSTAIN, ACTIONS, INVALID, PROACTIVE
+
+QUESTION_KINDS = ("object", "action", "speaker", "count", "event")
+MOST_TURNS = 10_000
+"""Where requests lead in circles, no number of turns is too many to be used; this many nobody means: a ChangeIt video
+at a frame per second is allowed as many as it has frames (three hours)."""
+
+Row = Mapping[str, Any]
 
 
-def problems(row: Mapping[str, Any], frame_sizes: Sequence[tuple[int, int]] | None = None) -> Iterator[str]:
-    """What is wrong with a row, in words. `frame_sizes` are (width, height), where the frames were decoded."""
-    count = len(row["states"])
-    kinds = [option["kind"] for option in row["options"]]
-    if kinds.count("abstain") != 1:
-        yield f"{kinds.count('abstain')} abstain options, expected one"
+def problems(row: Row, frame_sizes: Sequence[tuple[int, int]] | None = None) -> Iterator[str]:
+    """What is wrong with a row that has no nulls, in words. `frame_sizes` are (width, height), where the frames were
+    decoded. Frames are their names, as in a plan, or have them as `path`."""
+    yield from _text_problems(row)
+    yield from _option_problems(row)
+    yield from _view_problems(row, frame_sizes)
+    yield from _walk_problems(row)
+
+
+def _text_problems(row: Row) -> Iterator[str]:
+    if row["question_kind"] not in QUESTION_KINDS:
+        yield f"question_kind {row['question_kind']!r} is none of {', '.join(QUESTION_KINDS)}"
     texts = [normalised(t) for t in [*(o["text"] for o in row["options"]), *row["categories"]]]
+    if not row["question"].strip() or "" in texts:
+        yield "the question, an option or a category is empty"
     if len(row["categories"]) != 4 or len(set(texts)) != len(texts):
         yield "options and four categories must differ from one another"
     if row["answer"] not in row["categories"]:
         yield "the answer is not one of the categories"
     if any("{" in t or "}" in t for t in [row["question"], row["context"], row["hint"], *texts]):
         yield "a placeholder is unfilled"
+
+
+def _option_problems(row: Row) -> Iterator[str]:
+    kinds = [option["kind"] for option in row["options"]]
+    if kinds.count(ABSTAIN) != 1:
+        yield f"{kinds.count(ABSTAIN)} abstain options, expected one"
+    for number, option in enumerate(row["options"]):
+        if option["kind"] not in (ABSTAIN, PROACTIVE, INVALID):
+            yield f"option {number}: kind {option['kind']!r} is none of {ABSTAIN}, {PROACTIVE}, {INVALID}"
+        elif option["action"] not in (("",) if option["kind"] == ABSTAIN else ACTIONS):
+            yield f"option {number}: there is no action {option['action']!r} of kind {option['kind']}"
+
+
+def _view_problems(row: Row, frame_sizes: Sequence[tuple[int, int]] | None) -> Iterator[str]:
+    for number, frame in enumerate(row["frames"]):
+        name = frame if isinstance(frame, str) else frame["path"]
+        if not name or "/" in name or "\\" in name:
+            yield f"frame {number}: {name!r} is not the plain name of a file"
     for number, view in enumerate([*row["states"], row["reference"]]):
-        name = f"state {number}" if number < count else "reference"
+        name = f"state {number}" if number < len(row["states"]) else "reference"
         if not 0 <= view["frame"] < len(row["frames"]):
             yield f"{name}: there is no frame {view['frame']}"
-            continue
-        if view["crop"]:
+        elif len(view["crop"]) not in (0, 4):
+            yield f"{name}: crop {view['crop']} is not left, top, right, bottom"
+        elif view["crop"]:
             left, top, right, bottom = view["crop"]
             width, height = frame_sizes[view["frame"]] if frame_sizes else (right, bottom)
             if not (0 <= left < right <= width and 0 <= top < bottom <= height):
                 yield f"{name}: crop {view['crop']} is not inside the frame of {width} x {height}"
-    broken = [n for n, s in enumerate(row["states"]) if not _moves_are_sound(s, len(kinds), count)]
-    for number in broken:
-        yield f"state {number}: options or moves point nowhere"
+
+
+def _walk_problems(row: Row) -> Iterator[str]:
+    count = len(row["states"])
+    kinds = [option["kind"] for option in row["options"]]
+    broken = False
+    for number, state in enumerate(row["states"]):
+        options, moves = state["options"], state["moves"]
+        inside = all(0 <= option < len(kinds) for option in options) and all(-1 <= move < count for move in moves)
+        if len(options) != len(moves) or not inside:
+            broken = True
+            yield f"state {number}: options or moves point nowhere"
+            continue
+        if len(set(options)) != len(options):
+            yield f"state {number}: an option is open twice"
+        if any(move >= 0 and kinds[option] != PROACTIVE for option, move in zip(options, moves, strict=True)):
+            yield f"state {number}: an option that can't help leads on"
     if not 0 <= row["start"] < count:
         yield f"there is no start state {row['start']}"
     elif not broken:
         yield from _reach_problems(row)
+    if row["max_turns"] > max(MOST_TURNS, count):
+        yield f"{row['max_turns']} turns are allowed for {count} states"
 
 
-def _moves_are_sound(state: Mapping[str, Any], options: int, states: int) -> bool:
-    return (
-        len(state["options"]) == len(state["moves"])
-        and all(0 <= option < options for option in state["options"])
-        and all(-1 <= move < states for move in state["moves"])
-    )
-
-
-def _reach_problems(row: Mapping[str, Any]) -> Iterator[str]:
+def _reach_problems(row: Row) -> Iterator[str]:
     """Breadth first from the start: every state is reached, and full information within `max_turns`."""
     turns = {row["start"]: 1}
     queue = [row["start"]]

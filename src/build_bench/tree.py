@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from build_bench import card, row_digests, schema, sheets, store
+from build_bench import card, card_samples, row_digests, schema, sheets, store
 from build_bench.draws import Draw
 from build_bench.errors import BuildBenchError
 
@@ -47,6 +47,8 @@ class Part:
     """Path in the tree -> [bytes, sha256]."""
     digests: dict[str, dict[str, str]]
     """`kept` and `dropped` -> id -> `row_digests.of` it."""
+    shown: list[dict[str, Any]]
+    """`card_samples.facts` of the samples on the contact sheet, in its order."""
 
     def facts(self) -> dict[str, Any]:
         """What the manifest says of the files and the rows in them."""
@@ -58,6 +60,7 @@ class Part:
             "built": self.rows,
             "bytes": sum(sizes.values()),
             "rows": self.digests,
+            "shown": self.shown,
             "splits": splits,
             "split_bytes": {"unfiltered": sum(sizes.values())} | ({} if self.kept is None else {"filtered": kept}),
         }
@@ -94,7 +97,7 @@ def lay_out(
     rows = kept + len(digests[DROPPED])
     if not rows:
         shutil.rmtree(staging)
-        return Part("", 0, None if keep is None else 0, {}, digests)
+        return Part("", 0, None if keep is None else 0, {}, digests, [])
     parts = {path.name: [path.stat().st_size, store.sha256(path)] for path in sorted(staging.iterdir())}
     digest = content_digest(parts)
     final = folder / digest
@@ -105,7 +108,8 @@ def lay_out(
     store.write_bytes(dataset / "assets" / f"{scenario}.jpg", sheet)
     laid = {f"data/{scenario}/{digest}/{name}": facts for name, facts in parts.items()}
     laid[f"assets/{scenario}.jpg"] = [len(sheet), hashlib.sha256(sheet).hexdigest()]
-    return Part(digest, rows, None if keep is None else kept, laid, digests)
+    known = [card_samples.facts(row) for row in examples]
+    return Part(digest, rows, None if keep is None else kept, laid, digests, known)
 
 
 def content_digest(files: Mapping[str, list[Any]]) -> str:
