@@ -9,6 +9,9 @@ from pathlib import Path
 
 from build_bench.errors import InputError
 
+LONGEST_CELL = 128 << 10
+"""Characters. What is longer is a quote that doesn't close."""
+
 
 def read_text(path: Path) -> str:
     """The text of a table; a byte order mark is dropped. Raises `InputError` if it isn't UTF-8, or can't be read."""
@@ -28,6 +31,8 @@ def rows(text: str, name: str, separator: str = ",") -> Iterator[tuple[int, list
     reader = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), delimiter=separator, strict=True)
     try:
         for row in reader:
+            if max(map(len, row), default=0) > LONGEST_CELL:
+                raise csv.Error(f"a cell is longer than {LONGEST_CELL:,} characters")
             if any(cells := [cell.strip() for cell in row]):
                 yield reader.line_num, cells
     except csv.Error as error:
