@@ -38,6 +38,9 @@ DEFLATE_MOST = 1032
 LONGEST, DEEPEST = 1000, 32
 """Characters and folders of a name. The sources have some 120 and 6; Linux opens no path of more than 4,096 bytes."""
 
+LONGEST_NUMBER = 20
+"""Digits: 2^64 has so many."""
+
 UNREADABLE = (
     zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error,
     EOFError, OSError, RuntimeError, ValueError,
@@ -76,6 +79,14 @@ def why_tar(name: str, kind: bytes, size: int) -> str:
     if kind in FILES and size > raw_sources.LARGEST:
         return f"has {size} bytes, more than a picture"
     return ""
+
+
+def number(digits: bytes) -> int:
+    """A decimal number in a header; -1 if it is none, or has more digits than any size has.
+
+    Python refuses to read thousands of digits (a ValueError), which whoever makes an archive can put there.
+    """
+    return int(digits) if digits.isdigit() and len(digits) <= LONGEST_NUMBER else -1
 
 
 def open_zip(path: Path) -> zipfile.ZipFile:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from build_bench.errors import InputError
-from build_bench.raw_sources.members import FILES
+from build_bench.raw_sources.members import FILES, number
 
 BLOCK = 512
 PIECE = 1 << 20
@@ -29,6 +29,8 @@ _EXTENSION = {
     tarfile.XGLTYPE,
 }
 _LONGEST_NAME = 1 << 16
+_LONGEST_END = 64 << 20
+"""Bytes behind the end mark. tar fills up a record, of 10 KiB unless told otherwise; a gzip may go on without end."""
 
 
 def unpacked(file: BinaryIO, where: str) -> tuple[BinaryIO, bool]:
@@ -76,6 +78,8 @@ class Tar:
                 info = tarfile.TarInfo.frombuf(block, "utf-8", "backslashreplace")
             except tarfile.HeaderError as error:
                 raise self._broken(f"{error} at byte {self.offset - BLOCK}") from error
+            if info.size < 0:  # the binary spelling can say so
+                raise self._broken(f"{info.name} has {info.size} bytes")
             self._left, self._padding = (0, 0) if _has_no_bytes(info) else (info.size, -info.size % BLOCK)
             if info.type == tarfile.GNUTYPE_SPARSE:
                 raise self._broken(f"{info.name} is a sparse file, which pictures never are")
@@ -85,8 +89,10 @@ class Tar:
             info.name, info.linkname = name or info.name, link or info.linkname
             name = link = ""
             yield info
+        end = self.offset
         while self._read(PIECE):  # the gzip's checksum comes last
-            pass
+            if self.offset - end > _LONGEST_END:
+                raise self._broken(f"more than {_LONGEST_END >> 20} MiB after its end mark")
 
     def chunks(self) -> Iterator[bytes]:
         """The bytes of the member at hand."""
@@ -110,12 +116,13 @@ class Tar:
             return name, link
         records = {}
         while data:
-            size, _, _ = data.partition(b" ")
-            if not size.isdigit() or not len(size) < int(size) <= len(data):
+            digits, _, _ = data.partition(b" ")
+            length = number(digits)
+            if not len(digits) < length <= len(data):
                 raise self._broken(f"an extended header that can't be read at byte {self.offset}")
-            key, _, value = data[len(size) + 1 : int(size) - 1].partition(b"=")
+            key, _, value = data[len(digits) + 1 : length - 1].partition(b"=")
             records[key] = _text(value)
-            data = data[int(size) :]
+            data = data[length:]
         if b"size" in records:
             raise self._broken("a member of more than 8 GiB, which pictures never have")
         return records.get(b"path", name), records.get(b"linkpath", link)

@@ -210,15 +210,16 @@ class _Headers:
         """(name, size) that a pax header gives its member; the name before it, and -1, where it doesn't say."""
         size = -1
         while records:
-            length, _, rest = records.partition(b" ")
-            if not length.isdigit() or not 0 < int(length) <= len(records):
+            digits, _, rest = records.partition(b" ")
+            length = members.number(digits)
+            if not len(digits) < length <= len(records):
                 raise self._damaged(at)
-            key, _, value = rest[: int(length) - len(length) - 2].partition(b"=")
+            key, _, value = rest[: length - len(digits) - 2].partition(b"=")
             if key == b"path":
                 name = value
-            elif key == b"size" and value.isdigit():
-                size = int(value)
-            records = records[int(length) :]
+            elif key == b"size" and (size := members.number(value)) < 0:
+                raise self._damaged(at)
+            records = records[length:]
         return name, size
 
     def _check(self) -> None:

@@ -42,7 +42,8 @@ def examined(work: Work, *names: str, changes: tuple[str, ...] = ()) -> dict[str
     return doctor.report(work, config.read(names, None, changes), names, offline=True, ask_torch=False)
 
 
-def test_nothing_here_is_no_defect_and_says_what_to_type(work: Work) -> None:
+def test_nothing_here_is_no_defect_and_says_what_to_type(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=10**12))
     answer = examined(work)
     assert answer["ok"]
     assert {source["state"] for source in answer["sources"].values()} == {"absent"}
@@ -66,6 +67,33 @@ def test_what_a_scenario_still_needs_is_named_with_what_to_do(work: Work) -> Non
     ):
         assert any(need in said for said in sources[name]["needs"])
         assert step in " ".join(sources[name]["steps"])
+
+
+def test_a_fetch_for_which_there_is_no_room_names_a_folder_for_it(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=56e9))
+    (command,) = [step for step in examined(work)["next"] if step.startswith("build-bench fetch")]
+    assert f"--work {work.root} --raw FOLDER   (" in command
+    assert f"GB are still to come, {work.raw} has room for 56.0 GB" in command
+
+
+def test_a_folder_of_sources_that_was_named_is_named_again(work: Work, tmp_path: Path) -> None:
+    photos(tmp_path / "elsewhere" / "coco")
+    here = Work(work.root, tmp_path / "elsewhere")
+    steps = examined(here, "coco", "rod")["next"]
+    assert [step for step in steps if not step.endswith(f"--work {work.root} --raw {here.raw}")] == [
+        step for step in steps if step.startswith("coco: ")
+    ]
+
+
+def test_a_file_that_is_half_there_is_said_to_be(work: Work) -> None:
+    (work.raw / "rod").mkdir(parents=True)
+    (work.raw / "rod" / "rod_0.tar.gz").write_bytes(b"\x1f\x8b" + bytes(1000))
+    answer = examined(work, "rod")
+    assert (
+        f"{work.raw / 'rod' / 'rod_0.tar.gz'} is incomplete: 1,002 of 1,350,865,094 bytes"
+        in (answer["sources"]["rod"]["needs"])
+    )
+    assert answer["ok"]
 
 
 def test_a_half_of_a_source_is_partly_there(work: Work) -> None:

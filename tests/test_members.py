@@ -64,6 +64,14 @@ def test_a_name_that_passes_stays_below_its_folder(name: str, folder: str) -> No
         assert (Path(folder) / name).resolve().is_relative_to(folder)
 
 
+@pytest.mark.parametrize(
+    ("digits", "value"), [(b"0", 0), (b"0512", 512), (b"9" * 20, 10**20 - 1), (b"9" * 21, -1), (b"9" * 5000, -1),
+                          (b"", -1), (b"-1", -1), (b" 1", -1), (b"1e3", -1), (b"\xd9\xa1", -1)],
+)  # fmt: skip
+def test_a_number_of_any_length_is_read_or_refused(digits: bytes, value: int) -> None:
+    assert members.number(digits) == value
+
+
 def info(name: str, size: int = 10, packed: int = 10, **fields: Any) -> zipfile.ZipInfo:
     """A member as its zip's list has it."""
     made = zipfile.ZipInfo("x")

@@ -186,6 +186,24 @@ def test_a_size_below_zero_does_not_send_the_walk_back(tmp_path: Path, field: by
         walk(path, Names())
 
 
+@pytest.mark.parametrize(
+    "records",
+    [
+        b"5014 size=" + b"9" * 5003 + b"\n", b"9" * 5000 + b" path=a\n", b"0 path=a\n", b"1 path=a\n", b"99 path=a\n",
+        b"11 size=-5\n", b"12 size=1e3\n", b"28 size=" + b"9" * 19 + b"\n",
+    ],
+)  # fmt: skip
+def test_an_extended_header_that_makes_no_sense_is_a_sentence(tmp_path: Path, records: bytes) -> None:
+    path = tmp_path / "weather.tar"
+    header = tarfile.TarInfo("x")
+    header.type, header.size = tarfile.XHDTYPE, len(records)
+    first = header.tobuf(tarfile.USTAR_FORMAT) + records + bytes(-len(records) % tar_index.BLOCK)
+    three(path)
+    path.write_bytes(first + path.read_bytes())
+    with pytest.raises(InputError, match=r"weather\.tar: (no sound tar header|is cut off)"):
+        walk(path, any_name)
+
+
 BINARY = b"\x80" + (700).to_bytes(11, "big")
 
 

@@ -16,7 +16,7 @@ from build_bench import doctor_machine as machine
 from build_bench import doctor_sources as sources
 from build_bench.config import Config
 from build_bench.doctor_sources import ABSENT, PARTLY, THERE, Source
-from build_bench.fetching import states, wanted
+from build_bench.fetching import addresses, states, surroundings
 from build_bench.store import Work
 
 T = TypeVar("T")
@@ -35,6 +35,7 @@ def report(work: Work, config: Config, names: Sequence[str], *, offline: bool, a
     libraries: dict[str, dict[str, Any]] = _got(machine.libraries, {}, broken)
     disks: dict[str, Any] = _got(lambda: _disks(work, found), {}, broken)
     broken += [one.broken for one in found if one.broken]
+    broken += [f"{why}: {hint}" for why, hint in surroundings.problems()]
     broken += list(_wrong_libraries(libraries.get("", {}))) + list(_wrong_disks(disks))
     answer = {
         "versions": machine.versions(),
@@ -50,7 +51,7 @@ def report(work: Work, config: Config, names: Sequence[str], *, offline: bool, a
         },
         "machine": {"cores": machine.cores(), "memory": machine.memory(), "gpus": gpus},
         "disk": disks,
-        "hub": {"endpoint": machine.shown(wanted.hub_endpoint()), "token": machine.token()},
+        "hub": {"endpoint": addresses.origin(addresses.hub_as_named()), "token": machine.token()},
         "network": None if offline else reached,
         "sources": {
             one.name: {"state": one.state, "needs": one.needs, "steps": one.steps, "to_download": one.to_download}
@@ -59,8 +60,7 @@ def report(work: Work, config: Config, names: Sequence[str], *, offline: bool, a
         "broken": broken,
         "ok": not broken,
     }
-    cramped = bool(disks) and disks["raw"]["free"] < disks["raw"]["needed"]
-    answer["next"] = list(_next(work, found, broken, cramped))
+    answer["next"] = list(_next(work, found, broken, disks.get("raw", {})))
     return answer
 
 
@@ -74,7 +74,7 @@ def _got(get: Callable[[], T], otherwise: T, broken: list[str]) -> T:
 
 
 def _reached(names: list[str], offline: bool) -> dict[str, str]:
-    return {} if offline else machine.reachable([wanted.hub_endpoint(), *sources.addresses(names)])
+    return {} if offline else machine.reachable([addresses.hub_as_named(), *sources.addresses(names)])
 
 
 def _disks(work: Work, found: Sequence[Source]) -> dict[str, Any]:
@@ -103,21 +103,25 @@ def _wrong_disks(disks: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
-def _next(work: Work, found: Sequence[Source], broken: Sequence[str], cramped: bool) -> Iterator[str]:
-    """What to type, the most useful first. `cramped`: what is still to be downloaded has no room."""
+def _next(work: Work, found: Sequence[Source], broken: Sequence[str], raw: Mapping[str, Any]) -> Iterator[str]:
+    """What to type, the most useful first. `raw`: the sources' disk."""
     folder = "" if work.root == Path("work") else f" --work {work.root}"
+    sources_folder = "" if work.raw == work.root / "raw" else f" --raw {work.raw}"
     by_state = {state: [one.name for one in found if one.state == state] for state in (THERE, PARTLY, ABSENT)}
     if broken:
         yield "mend what is broken (above), then build-bench doctor again"
-    if cramped:
-        yield f"name a folder with more room for the sources with --raw: there is too little in {work.raw}"
     if lacking := [one.name for one in found if one.state == ABSENT or one.fetchable]:
-        yield f"build-bench fetch {' '.join(lacking)}{folder}"
+        command = f"build-bench fetch {' '.join(lacking)}{folder}"
+        if raw and raw["free"] < raw["needed"]:
+            room = f"{size(raw['needed'])} are still to come, {work.raw} has room for {size(raw['free'])}"
+            yield f"{command} --raw FOLDER   ({room}: name a larger FOLDER, or fewer sources)"
+        else:
+            yield f"{command}{sources_folder}"
     for one in found:
         yield from (f"{one.name}: {step}" for step in one.steps if one.state == PARTLY)
     if ready := [*by_state[THERE], *by_state[PARTLY]]:
         only = "".join(f" --scenario {name}" for name in ready) if by_state[ABSENT] else ""
-        yield f"build-bench all --no-fetch{only}{folder}"
+        yield f"build-bench all --no-fetch{only}{folder}{sources_folder}"
     else:
         yield "build-bench all --demo   (needs no source: to see it work)"
 

@@ -23,6 +23,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from build_bench import __version__, executors
+from build_bench.fetching.addresses import origin
 
 DISTRIBUTION = "build-bench"
 EXTRAS = {
@@ -143,7 +144,7 @@ def reachable(addresses: Iterable[str]) -> dict[str, str]:
     It is asked for a connection and for nothing else; where the environment names a proxy, the proxy is asked.
     """
     found: dict[str, str] = {}
-    hosts = {host: address for address in addresses if (host := shown(address))}
+    hosts = {host: address for address in addresses if (host := origin(address))}
     threads = [threading.Thread(target=_try, args=(host, url, found), daemon=True) for host, url in hosts.items()]
     for thread in threads:
         thread.start()
@@ -151,16 +152,6 @@ def reachable(addresses: Iterable[str]) -> dict[str, str]:
     for thread in threads:
         thread.join(max(0.0, deadline - time.monotonic()))
     return {host: found.get(host, f"no answer within {PATIENCE:g} s") for host in sorted(hosts)}
-
-
-def shown(address: str) -> str:
-    """Scheme, host and port of an address: a password in it, or a path, is nobody's business. Empty if it has none."""
-    with suppress(ValueError):
-        parts = urlsplit(address)
-        if parts.hostname:
-            host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-            return f"{parts.scheme}://{host}{f':{parts.port}' if parts.port else ''}"
-    return ""
 
 
 def _try(host: str, address: str, found: dict[str, str]) -> None:
@@ -171,6 +162,6 @@ def _try(host: str, address: str, found: dict[str, str]) -> None:
         to = urlsplit(by if "//" in by else f"//{by}") if by else parts
         port = to.port or (443 if to.scheme == "https" else 80)
         with socket.create_connection((to.hostname or "", port), timeout=PATIENCE):
-            found[host] = f"its proxy answers ({shown(by) or 'as the environment names it'})" if by else "answers"
+            found[host] = f"its proxy answers ({origin(by) or 'as the environment names it'})" if by else "answers"
     except (OSError, ValueError, UnicodeError) as error:
         found[host] = f"can't be reached: {getattr(error, 'strerror', None) or error}"

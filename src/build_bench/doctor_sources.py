@@ -85,6 +85,7 @@ def _files(found: Source, folder: Path, work: Work, config: Config, memory: stat
                 found.needs.append(what)  # the number that it contradicts may be the wrong one
             else:
                 found.broken = found.broken or what
+    found.needs += [f"{folder / one.file.path} {one.note}" for one in lacking if one.note]
     if lacking and len(lacking) < len(state.files):
         names = ", ".join(one.file.path for one in lacking[:5])
         more = ", ..." if len(lacking) > 5 else ""
@@ -167,9 +168,9 @@ def disk(path: Path) -> dict[str, Any]:
 
 
 def addresses(names: list[str]) -> Iterator[str]:
-    """Where the sources come from: one address of each of their files, and of YouTube for the videos."""
+    """Where the sources come from beside the Hub: one address of each of their files, and of YouTube for the videos."""
     for name in names:
-        yield from (address for file in wanted.source(name).files for address in file.addresses[:1])
+        yield from (url for file in wanted.source(name).files for url in file.urls[:1] if wanted.HUB not in url)
         if name == "quickdraw":
             yield "https://storage.googleapis.com/"
         if name == "changeit":

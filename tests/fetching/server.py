@@ -7,7 +7,7 @@ import re
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -174,6 +174,17 @@ def chunked(handler: Handler, content: Content) -> None:
     handler.send_header("Transfer-Encoding", "chunked")
     handler.end_headers()
     handler.wfile.write(b"%x\r\n%s\r\n0\r\n\r\n" % (len(content.data), content.data))
+
+
+def endless(handler: Handler, content: Content) -> None:
+    """What was asked for, over and over, and no length is said."""
+    handler.send_response(200)
+    handler.send_header("Transfer-Encoding", "chunked")
+    handler.end_headers()
+    with suppress(OSError):
+        while not handler.server.released.is_set():
+            handler.wfile.write(b"%x\r\n%s\r\n" % (len(content.data), content.data))
+    handler.close_connection = True
 
 
 def shifted(handler: Handler, content: Content) -> None:

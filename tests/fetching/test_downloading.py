@@ -4,66 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import random
-import threading
 import time
 from dataclasses import replace
 from email.utils import formatdate
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from build_bench.fetching import asking
-from build_bench.fetching.asking import Asker, Patience
-from build_bench.fetching.downloading import Downloader, Failed, Whole
-from build_bench.fetching.wanted import RemoteFile
 
 from . import server
-from .server import Content, Fault, Site
-
-DATA = b"PK\x03\x04" + random.Random(0).randbytes(300_000)
-OTHER = b"PK\x03\x04" + random.Random(1).randbytes(300_000)
-PATH = "/big.zip"
-
-
-class Fetcher:
-    """Downloads to one folder; waits are counted, not waited."""
-
-    def __init__(self, site: Site, folder: Path) -> None:
-        self.site, self.folder = site, folder
-        self.slept: list[float] = []
-        self.tally: list[int] = []
-        self.patience = Patience(connect=5, read=5, attempts=3, sleep=self.slept.append)
-
-    def wanted(self, *urls: str, **changes: Any) -> RemoteFile:
-        facts: dict[str, Any] = {"bytes": len(DATA), "md5": hashlib.md5(DATA).hexdigest(), "certainty": "first-hand"}
-        return RemoteFile(path="big.zip", urls=urls or (self.site.url + PATH,), **{**facts, **changes})
-
-    def __call__(self, file: RemoteFile | None = None, *, accept_new: bool = False) -> Whole:
-        asker = Asker(self.patience, 1)
-        try:
-            downloader = Downloader(asker, self.patience, threading.Event(), accept_new=accept_new)
-            return downloader.fetch(file or self.wanted(), self.folder / "big.zip", self.tally.append)
-        finally:
-            asker.close()
-
-    def fails(self, file: RemoteFile | None = None, **how: Any) -> Failed:
-        with pytest.raises(Failed) as failed:
-            self(file, **how)
-        assert not (self.folder / "big.zip").exists()
-        return failed.value
-
-    @property
-    def left(self) -> list[str]:
-        return sorted(path.name for path in self.folder.iterdir())
-
-
-@pytest.fixture
-def fetch(site: Site, tmp_path: Path) -> Fetcher:
-    site.files[PATH] = Content(DATA)
-    folder = tmp_path / "source"
-    folder.mkdir()
-    return Fetcher(site, folder)
+from .fetcher import DATA, OTHER, PATH, Fetcher
+from .server import Content, Fault
 
 
 def test_a_file_comes_and_only_then_has_its_name(fetch: Fetcher) -> None:
@@ -232,12 +184,18 @@ def test_a_body_without_a_length_is_taken_where_its_end_is_marked(fetch: Fetcher
         (server.says(410), "no longer has this file (HTTP 410)"),
         (server.says(200, server.LOGIN, Content_Type="text/html; charset=utf-8"), "a web page, 'Sign in: Accounts',"),
         (server.says(200, server.LOGIN), "a web page, 'Sign in: Accounts',"),
-        (server.says(200, b"x" * 10), "has 10 bytes, 300,004 expected"),
+        (server.says(200, b"PK" + b"x" * 8), "has 10 bytes, 300,004 expected"),
+        (server.says(200, b"<?xml version='1.0'?><Error/>"), 'sent no .zip: it begins with b"<?xml'),
+        (server.says(200, b""), "sent nothing"),
+        (server.says(200, b"x" * 300_004, Content_Encoding="gzip"), "packed (Content-Encoding: 'gzip')"),
+        (server.says(429, Retry_After="9" * 400), "come back in more than a year (HTTP 429)"),
+        (server.endless, "sends more than 300,004 bytes"),
         (server.says(200, b"PK" + b"x" * 300_002), "expected"),
         (server.says(200, b"x" * 300_004), "no .zip: it begins with b'xxx"),
         (server.sends_on("ftp://127.0.0.1/big.zip"), "sends on to ftp://127.0.0.1, which is not followed"),
         (server.sends_on("file:///etc/passwd"), "sends on to file://, which is not followed"),
         (server.sends_on(PATH), "in a circle"),
+        *((server.sends_on(url), "no address") for url in ("http://[::1", "http://h:port/", "http://h:99999/")),
     ],
 )
 def test_the_next_mirror_is_asked_and_without_one_a_sentence_says_why(
@@ -284,6 +242,23 @@ def test_a_changed_file_is_said_with_both_checksums_and_taken_on_demand(fetch: F
     assert (fetch.folder / "big.zip").read_bytes() == OTHER
     assert new in whole.instead_of
     assert fetch.site.sent_bytes(PATH) == len(OTHER), "it waited in its part"
+
+
+@pytest.mark.parametrize(
+    ("fault", "sentence"),
+    [
+        (server.says(200, b"<?xml version='1.0'?><Error/>"), "sent no .zip"),
+        (server.says(200, b""), "sent nothing"),
+        (server.says(200, DATA, Content_Encoding="br"), "packed"),
+        (server.endless, "sends more than 100,000 bytes"),
+    ],
+)
+def test_what_no_author_meant_is_not_offered_as_new(fetch: Fetcher, fault: Fault, sentence: str) -> None:
+    fetch.site.faults[PATH] = [fault] * 2
+    small = fetch.wanted(bytes=1000)
+    assert not fetch.fails(small).changed
+    assert sentence in str(fetch.fails(small, accept_new=True))
+    assert fetch.left == []
 
 
 def test_a_file_of_another_size_is_not_even_begun(fetch: Fetcher) -> None:
@@ -372,6 +347,13 @@ def test_a_host_that_is_not_there_is_said_at_once(fetch: Fetcher) -> None:
     failed = fetch.fails(fetch.wanted("http://127.0.0.1:1/big.zip"))
     assert "can't be reached" in str(failed)
     assert fetch.slept == []
+
+
+@pytest.mark.parametrize("url", ["http://[::1", "http://127.0.0.1:port/big.zip", "big.zip", "http://127.0.0.1:99999/"])
+def test_an_address_that_is_none_is_passed_over(fetch: Fetcher, url: str) -> None:
+    assert "is no address" in str(fetch.fails(fetch.wanted(url)))
+    fetch(fetch.wanted(url, fetch.site.url + PATH))
+    assert (fetch.folder / "big.zip").read_bytes() == DATA
 
 
 def test_https_is_not_left_for_http() -> None:

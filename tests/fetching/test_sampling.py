@@ -211,6 +211,12 @@ def test_a_server_without_ranges_is_not_read(site: Site, asker: Asker, tmp_path:
         sampler(asker, tmp_path).draw("cat", remote(site, "cat"), None)
 
 
+def test_a_packed_piece_is_refused(site: Site, asker: Asker) -> None:
+    site.files["/cat.ndjson"] = Content(b"".join(rows("cat")), headers={"Content-Encoding": "gzip"})
+    with pytest.raises(Refused, match="sends the file packed"):
+        sampling.RangedFile(asker, f"{site.url}/cat.ndjson", PATIENCE, lambda _: None)
+
+
 @pytest.mark.parametrize("faults", [[server.says(503)], [server.hangs_up], [server.cut(0)]])
 def test_a_request_that_is_lost_is_asked_again(
     site: Site, asker: Asker, tmp_path: Path, faults: list[server.Fault]

@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -31,6 +32,7 @@ from build_bench.fetching.states import Memory
 from build_bench.fetching.wanted import RemoteFile, SourceManifest
 from build_bench.raw_sources.imagenet_c_names import GROUPS
 from build_bench.store import Checksums, Work
+from tests.fakes import changeit
 
 from . import server
 from .server import Content, Site
@@ -127,7 +129,7 @@ def test_what_is_there_is_checked_once(work: Work, site: Site, monkeypatch: pyte
     ("data", "sentence"),
     [
         (ZIP + b"xictures" * 9000, "has md5"),
-        (b"PK", "has 2 bytes"),
+        (ZIP + b"pictures" * 9001, "has 72,012 bytes"),
         (server.LOGIN.ljust(len(FILES["val2014.zip"])), "a web page, 'Sign in"),
     ],
 )
@@ -145,9 +147,10 @@ def test_a_wrong_file_is_named_and_left_where_it_is(work: Work, data: bytes, sen
 def test_a_changed_file_is_taken_on_demand_and_known_from_then_on(work: Work, site: Site) -> None:
     other = ZIP + b"Pictures" * 9000
     site.files["/val2014.zip"] = Content(other)
-    (problem,) = fetch(work, "coco").problems
-    assert problem.changed
-    assert fetch(work, "coco", accept_new=True).problems == []
+    result = run(work, "fetch", "coco", "--accept-license", "coco")
+    assert f"if they didn't: remove {work.raw / 'coco' / 'val2014.zip.part'}, to download it anew" in result.stderr
+    result = run(work, "fetch", "coco", "--accept-new")
+    assert "coco/val2014.zip: 72 kB, accepted as new: it has md5" in result.stderr
     assert state(work, "coco") == states.PRESENT
     path = work.raw / "coco" / "val2014.zip"
     known = Memory(work.raw).of(path)
@@ -394,9 +397,38 @@ def test_the_list_names_source_size_licence_way_and_state(work: Work) -> None:
     result = run(work, "fetch", "--list")
     assert result.exception is None
     head, *lines = result.stdout.splitlines()
-    assert head.split() == ["source", "size", "how", "state", "licence"]
-    assert [line.split()[0] for line in lines] == [*builders.SCENARIOS]
+    assert head.split() == ["source", "size", "how", "state"]
+    assert [line.split()[0] for line in lines if not line.startswith(" ")] == [*builders.SCENARIOS]
+    assert sum(line.startswith("    licence: ") for line in lines) == len(builders.SCENARIOS)
+    assert max(len(line) for line in lines if str(work.root) not in line) <= 80
+    assert f"by hand, into {work.raw / 'mvp_n'}: data.zip, classes.csv" in " ".join(result.stdout.split())
     assert not work.root.exists(), "a list changes nothing"
+
+
+def test_the_list_counts_annotated_videos(work: Work) -> None:
+    changeit.annotate(work.raw / "changeit", "apple", "aaaaaaaaaaa", [0, 1])
+    result = run(work, "fetch", "changeit", "--list")
+    assert "partial, 0 of 1 videos" in result.stdout
+    assert "1 MB + videos" in result.stdout
+    listed = json.loads(run(work, "fetch", "changeit", "--list", "--json").stdout)["sources"]["changeit"]
+    assert (listed["state"], listed["videos"]) == ("partial", {"there": 0, "wanted": 1})
+    video = work.raw / "changeit" / "downloads" / "apple" / "aaaaaaaaaaa.mp4"
+    video.parent.mkdir(parents=True)
+    video.write_bytes(b"x")
+    assert "unverified" in run(work, "fetch", "changeit", "--list").stdout
+
+
+@pytest.mark.parametrize("there", [0, 1, 40_000])
+def test_a_half_got_by_hand_is_incomplete_and_not_bad(work: Work, site: Site, there: int) -> None:
+    path = work.raw / "coco" / "val2014.zip"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(FILES["val2014.zip"][:there])
+    listed = run(work, "fetch", "coco", "--list").stdout
+    assert "partial, 0 of 2 files" in listed
+    assert f"val2014.zip is incomplete: {there:,} of 72,004 bytes" in listed
+    assert fetch(work, "coco").problems == []
+    assert path.read_bytes() == FILES["val2014.zip"]
+    assert site.sent["/val2014.zip"] == [(there, 72_004)]
 
 
 def test_the_list_for_a_program(work: Work) -> None:
@@ -413,6 +445,7 @@ def test_what_a_person_must_do_is_numbered_and_not_a_success(work: Work) -> None
     assert isinstance(result.exception, SystemExit)
     assert result.exception.code == InputError.exit_code
     assert "mvp_n 2. write" in result.stderr
+    assert "Not allowed: Commercial use." in result.stderr
 
 
 def test_a_quota_notice_saved_by_hand_is_recognised(work: Work) -> None:
@@ -448,6 +481,13 @@ def test_all_without_fetching_asks_no_server(work: Work, site: Site) -> None:
 
 
 # Names
+
+
+@pytest.mark.parametrize("name", builders.SCENARIOS)
+def test_a_step_that_a_shell_takes_makes_the_folder_it_writes_to(name: str) -> None:
+    for step in wanted.source(name).steps:
+        for command in re.findall(r"(?:curl|gsutil)[^;]*", step):
+            assert "--create-dirs" in command or "mkdir -p {folder}" in step.partition("gsutil")[0]
 
 
 @given(path=st.one_of(

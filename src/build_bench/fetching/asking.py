@@ -13,15 +13,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from pathlib import Path
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
 import httpx2
 
 from build_bench import __version__
-from build_bench.fetching import wanted
+from build_bench.fetching import addresses
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _LONGEST_CHAIN = 10
+_YEAR = 366 * 86_400.0
 _PASSING = frozenset({408, 425, 429, 500, 502, 503, 504, 520, 522, 524})
 """What asking again later may mend."""
 _SAID = {
@@ -73,6 +74,11 @@ class Answer:
     chunks: Iterator[bytes]
     """The body as sent. Raises `Lost` where it breaks off."""
 
+    def check_unpacked(self) -> None:
+        """Raises `Refused` for a body that is packed, though nobody asked for that: its bytes aren't the file's."""
+        if (coding := self.headers.get("content-encoding", "").strip().lower()) not in ("", "identity"):
+            raise Refused(f"sends the file packed (Content-Encoding: {coding[:40]!r}), which wasn't asked for")
+
 
 class Asker:
     """Asks servers, several at once if need be; connections are kept open."""
@@ -111,7 +117,9 @@ class Asker:
 
     @contextmanager
     def _one(self, url: str, headers: Mapping[str, str]) -> Iterator[httpx2.Response]:
-        host = urlsplit(url).netloc
+        host = addresses.origin(url)
+        if not host:
+            raise Refused("is no address")
         if _is_hub(url) and os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}:
             raise Refused("is the Hub, and HF_HUB_OFFLINE is set")
         if host in self._unreachable:
@@ -121,7 +129,7 @@ class Asker:
                 self._reached.add(host)
                 yield response
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, UnicodeError) as error:
-            raise Refused(f"{url!r} is no address: {error}") from None
+            raise Refused(f"is no address: {error}") from None
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError) as error:
             why = f"can't be reached: {error or type(error).__name__}"
             if host in self._reached:
@@ -152,13 +160,16 @@ class Asker:
             return Refused(f"{_SAID.get(code, response.reason_phrase or 'answers')} (HTTP {code})")
         wait = _asked_to_wait(response.headers.get("retry-after", ""))
         if wait is not None and wait > self._patience.longest:
-            return Refused(f"asks to come back in {wait:,.0f} seconds (HTTP {code})")
+            when = f"{wait:,.0f} seconds" if wait < _YEAR else "more than a year"
+            return Refused(f"asks to come back in {when} (HTTP {code})")
         return Lost(f"is busy (HTTP {code})", wait)
 
 
 def _followed(url: str, location: str) -> str:
     """Where a redirect leads. Raises `Refused` for what isn't HTTP, and for HTTP after HTTPS."""
-    new = urljoin(url, location)
+    new = addresses.joined(url, location)
+    if not new:
+        raise Refused("sends on to what is no address")
     before, after = urlsplit(url), urlsplit(new)
     if not location or after.scheme not in ("http", "https") or (before.scheme, after.scheme) == ("https", "http"):
         raise Refused(f"sends on to {after.scheme or 'no'}://{after.hostname or ''}, which is not followed")
@@ -172,7 +183,7 @@ def _authorization(url: str) -> dict[str, str]:
 
 
 def _is_hub(url: str) -> bool:
-    parts, hub = urlsplit(url), urlsplit(wanted.hub_endpoint())
+    parts, hub = urlsplit(url), urlsplit(addresses.hub())
     return (parts.scheme, parts.netloc) == (hub.scheme, hub.netloc)
 
 
@@ -190,6 +201,6 @@ def _asked_to_wait(value: str) -> float | None:
     """`Retry-After` in seconds, from either of its two forms (RFC 9110, 10.2.3)."""
     if value.strip().isdecimal():
         return float(value)
-    with contextlib.suppress(ValueError):
+    with contextlib.suppress(ValueError, OverflowError):
         return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
     return None

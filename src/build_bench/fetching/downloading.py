@@ -11,18 +11,21 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import msgspec
 
 from build_bench.errors import InputError
-from build_bench.fetching import checking
+from build_bench.fetching import addresses, checking
 from build_bench.fetching.asking import Answer, Asker, Lost, Patience, Refused
 from build_bench.fetching.partial import Facts, Part
 from build_bench.fetching.wanted import RemoteFile
 
 Tally = Callable[[int], None]
 """Is told of bytes as they come; of fewer than none where some must come again."""
+
+
+_ENDLESS = 100
+"""Times its size, as well as that is known: a body of unknown length that has more is taken to have no end."""
 
 
 class Changed(Refused):
@@ -59,7 +62,7 @@ class Downloader:
     def fetch(self, file: RemoteFile, target: Path, tally: Tally) -> Whole:
         """Get `file` as `target`. Raises `Failed`, or `InputError` for a disk that is full."""
         target.parent.mkdir(parents=True, exist_ok=True)
-        part = Part(target)
+        part = Part(target, file.bytes)
         problems: dict[str, Refused] = {}
         try:
             if part.size and part.facts and part.facts.refused:
@@ -68,7 +71,7 @@ class Downloader:
                 try:
                     return self._from(url, file, part, tally)
                 except Refused as why:
-                    problems[urlsplit(url).netloc] = why
+                    problems[addresses.host(url)] = why
         except (Refused, _Damaged) as why:  # what waits for --accept-new isn't downloaded again
             problems[part.path.name] = why if isinstance(why, Refused) else Refused(str(why))
         except OSError as error:
@@ -110,13 +113,25 @@ class Downloader:
         with self._asker.get(url, _resuming(url, file, part)) as answer:
             facts = _facts(url, answer)
             if answer.status == 416:
+                if part.adopted and facts.total == part.size:  # a person has it whole
+                    if not self._accept_new:
+                        raise Changed(f"the file {checking.wrong_size(file, part.size)}")
+                    part.note(facts)
+                    return False
                 tally(-part.size)
                 part.discard()
                 raise Lost("has fewer bytes than were there: begun anew", 0.0)
+            answer.check_unpacked()
+            if facts.total == 0:
+                raise Refused("sent nothing: the file has 0 bytes there")
             _refuse_page(answer, part.target.name)
             if (why := checking.wrong_size(file, facts.total)) and not self._accept_new:
-                what = checking.page(next(answer.chunks, b""), part.target.name)
+                what = checking.unlike(_head(answer), part.target.name) if _range(answer)[0] == 0 else ""
                 raise Refused(f"sent {what}") if what else Changed(f"the file {why}")
+            if part.adopted and not (file.sha256 or file.md5 or facts.declared):
+                tally(-part.size)
+                part.discard()
+                raise Lost("names no checksum, so what was there can't be gone on with", 0.0)
             resumed = self._continue(answer, facts, part, tally)
             self._receive(answer, file, part, tally)
         if facts.total is not None and part.size < facts.total:
@@ -142,7 +157,7 @@ class Downloader:
         if facts.total is None and answer.headers.get("transfer-encoding", "").lower() != "chunked":
             raise Refused("names no length: that it broke off would go unnoticed")
         free = shutil.disk_usage(part.target.parent).free
-        if facts.total is not None and facts.total > free + part.size:
+        if facts.total is not None and facts.total > free + (0 if part.adopted else part.size):
             raise InputError(
                 f"{part.target} takes {facts.total:,} bytes, and {free:,} are free", "make room, or name another --raw"
             )
@@ -151,17 +166,19 @@ class Downloader:
         return False
 
     def _receive(self, answer: Answer, file: RemoteFile, part: Part, tally: Tally) -> None:
-        most = part.facts.total if part.facts and part.facts.total is not None else file.bytes
+        most = part.facts.total if part.facts else None
+        if most is None:
+            most = file.bytes if not self._accept_new and file.bytes else _ENDLESS * file.size or None
         for chunk in answer.chunks:
             if not part.size and (what := checking.page(chunk, part.target.name)):
                 part.discard()
                 raise Refused(f"sent {what}")
             part.append(chunk)
             tally(len(chunk))
-            if most is not None and part.size > most and not self._accept_new:
+            if most is not None and part.size > most:
                 tally(-part.size)
                 part.discard()
-                raise Changed(f"sends more than {most:,} bytes")
+                raise Refused(f"sends more than {most:,} bytes")
             if self._stop.is_set():
                 raise Refused("was left: the run was stopped")
 
@@ -206,16 +223,26 @@ def _refuse_page(answer: Answer, name: str) -> None:
         raise Refused(f"sent {checking.page(head, name, kind)}")
 
 
+def _head(answer: Answer) -> bytes:
+    """The first bytes of a body."""
+    head = b""
+    for chunk in answer.chunks:
+        head += chunk
+        if len(head) >= 1024:
+            break
+    return head
+
+
 def _resuming(url: str, file: RemoteFile, part: Part) -> dict[str, str]:
     """The headers that ask for the rest, where what is there can be gone on with."""
     facts = part.facts
     if not facts or not part.size or facts.refused:
         return {}
     headers = {"Range": f"bytes={part.size}-"}
-    if facts.url == url and facts.validator:
+    if facts.url == addresses.without_login(url) and facts.validator:
         headers["If-Range"] = facts.validator
-    elif not (file.sha256 or file.md5 or facts.declared):
-        return {}  # nothing would tell that two versions were joined
+    elif not (file.sha256 or file.md5 or facts.declared or part.adopted):
+        return {}  # nothing would tell that two versions were joined; for an adopted one the answer may name a checksum
     part.digests()  # reads what is there, before a server is kept waiting
     return headers
 
@@ -223,7 +250,7 @@ def _resuming(url: str, file: RemoteFile, part: Part) -> dict[str, str]:
 def _facts(url: str, answer: Answer) -> Facts:
     etag = answer.headers.get("etag", "")
     validator = etag if etag.startswith('"') else answer.headers.get("last-modified", "")
-    return Facts(url, validator, _range(answer)[1], checking.declared(answer.headers))
+    return Facts(addresses.without_login(url), validator, _range(answer)[1], checking.declared(answer.headers))
 
 
 def _range(answer: Answer) -> tuple[int | None, int | None]:
@@ -231,7 +258,8 @@ def _range(answer: Answer) -> tuple[int | None, int | None]:
     if answer.status == 200:
         length = answer.headers.get("content-length", "")
         return 0, int(length) if re.fullmatch(r"\d{1,18}", length) else None
-    found = re.fullmatch(r"bytes (\d{1,18})-\d{1,18}/(\d{1,18}|\*)", answer.headers.get("content-range", "").strip())
+    said = answer.headers.get("content-range", "").strip()
+    found = re.fullmatch(r"bytes (?:\*|(\d{1,18})-\d{1,18})/(\d{1,18}|\*)", said)
     if not found:
         return None, None
-    return int(found[1]), None if found[2] == "*" else int(found[2])
+    return int(found[1]) if found[1] else None, None if found[2] == "*" else int(found[2])

@@ -3,6 +3,7 @@ asked. An answer is kept in the work folder; a licence whose text changed is ask
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -13,7 +14,7 @@ import msgspec
 
 from build_bench import builders, store
 from build_bench.errors import unknown
-from build_bench.fetching import wanted
+from build_bench.fetching import keeping, wanted
 from build_bench.store import Work
 
 ALL = "all"
@@ -40,6 +41,7 @@ def ask(work: Work, names: Sequence[str]) -> list[str]:
     """Ask the person at the terminal, source by source; returns which are declined. Without a terminal: all."""
     if not (sys.stdin and sys.stdin.isatty()):
         return [*names]
+    _let_interrupt()
     declined = []
     for name in names:
         click.echo("\n".join(shown(name)), err=True)
@@ -48,6 +50,12 @@ def ask(work: Work, names: Sequence[str]) -> list[str]:
         else:
             declined.append(name)
     return declined
+
+
+def _let_interrupt() -> None:
+    """Make Ctrl-C end a question at once. polars asks the system to go on with a read that a signal interrupted."""
+    if hasattr(signal, "siginterrupt"):
+        signal.siginterrupt(signal.SIGINT, True)
 
 
 def shown(name: str) -> Iterator[str]:
@@ -84,4 +92,4 @@ def _read(work: Work) -> dict[str, _Accepted]:
 def _write(work: Work, names: Sequence[str]) -> None:
     now = datetime.now(UTC).isoformat(timespec="seconds")
     new = {name: _Accepted(wanted.source(name).license, now, _digest(name)) for name in names}
-    store.write_bytes(_path(work), store.to_json({**_read(work), **new}))
+    keeping.write(_path(work), store.to_json({**_read(work), **new}))

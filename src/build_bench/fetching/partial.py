@@ -31,16 +31,28 @@ class Facts(msgspec.Struct, frozen=True):
 
 
 class Part:
-    """What there is of `target`. Its checksums grow with it, so that none is read twice."""
+    """What there is of `target`. Its checksums grow with it, so that none is read twice.
 
-    def __init__(self, target: Path) -> None:
+    It may lie under the target's own name, where a person began to download it: it is `adopted`, and keeps that name
+    until a server goes on with it.
+    """
+
+    def __init__(self, target: Path, whole: int | None = None) -> None:
+        """`whole`: bytes of the target; a shorter one that lies there is adopted."""
         self.target = target
-        self.path = target.with_name(target.name + SUFFIX)
+        self._own = self.path = target.with_name(target.name + SUFFIX)
         self._sidecar = target.with_name(f"{target.name}{SUFFIX}.json")
         self.facts = self._read()
         self.size = self.path.stat().st_size if self.facts and self._is_ours() else 0
         self._hashes: tuple[Any, Any] | None = None
         self._file: io.FileIO | None = None
+        if not self.size and is_incomplete(target, whole):
+            self.path, self.size, self.facts = target, target.stat().st_size, Facts("", "", None)
+
+    @property
+    def adopted(self) -> bool:
+        """Whether it lies under the target's own name."""
+        return self.path == self.target
 
     def close(self) -> None:
         """Let go of the file; it can be added to again."""
@@ -61,6 +73,7 @@ class Part:
     def begin(self, facts: Facts) -> None:
         """Begin anew."""
         self.close()
+        self.path = self._own
         store.write_bytes(self._sidecar, store.to_json(facts))
         self.path.unlink(missing_ok=True)
         self.path.touch(exist_ok=False)
@@ -69,6 +82,8 @@ class Part:
     def note(self, facts: Facts) -> None:
         """Keep other facts, and the bytes."""
         store.write_bytes(self._sidecar, store.to_json(facts))
+        if self.adopted:
+            self.path = self.path.replace(self._own)
         self.facts = facts
 
     def append(self, chunk: bytes) -> None:
@@ -111,12 +126,18 @@ class Part:
         self._sidecar.unlink(missing_ok=True)
 
     def discard(self) -> None:
-        """Remove it."""
+        """Remove it; what is adopted is only let go of."""
         self.close()
+        self.path = self._own
         for path in (self.path, self._sidecar):
             with contextlib.suppress(FileNotFoundError):
                 path.unlink()
         self.facts, self.size, self._hashes = None, 0, None
+
+
+def is_incomplete(path: Path, whole: int | None) -> bool:
+    """Whether a file has fewer bytes than `whole`. A link may lead anywhere: what is behind it is not gone on with."""
+    return whole is not None and path.is_file() and not path.is_symlink() and path.stat().st_size < whole
 
 
 def digested(path: Path) -> tuple[Any, Any]:

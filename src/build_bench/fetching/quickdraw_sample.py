@@ -14,10 +14,9 @@ from pathlib import Path
 
 import msgspec
 
-from build_bench import store
 from build_bench.draws import Draw
 from build_bench.errors import InputError, UsageError
-from build_bench.fetching import sampling
+from build_bench.fetching import keeping, sampling
 from build_bench.fetching.asking import Asker, Patience
 from build_bench.fetching.sampling import NoRanges
 from build_bench.fetching.states import SourceState
@@ -103,7 +102,7 @@ def lacking(source: SourceState, sample: Sample, wanted: Draws) -> dict[str, Rem
 
 def whole_only(file: RemoteFile, why: NoRanges) -> InputError:
     """The error for a server that can't be sampled."""
-    return InputError(f"{file.addresses[0]} {why}", "build-bench fetch quickdraw, without --sample, gets them whole")
+    return InputError(f"{file.shown[0]} {why}", "build-bench fetch quickdraw, without --sample, gets them whole")
 
 
 class Sampler:
@@ -134,7 +133,7 @@ class Sampler:
                 if usable >= self._wanted.count or tries >= TRIES or self._stop.is_set():
                     break
             usable = self._usable(word, lines)
-        store.write_bytes(path, b"".join(lines))
+        keeping.write(path, b"".join(lines))
         return WordSample(url, source.size, source.etag, tries, len(lines), usable, source.read_bytes)
 
     def _usable(self, word: str, lines: Sequence[bytes]) -> int:
@@ -142,9 +141,7 @@ class Sampler:
         if not lines:
             return 0
         with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder, "full", "simplified", f"{word}.ndjson")
-            path.parent.mkdir(parents=True)
-            path.write_bytes(b"".join(lines))
+            keeping.write(Path(folder, "full", "simplified", f"{word}.ndjson"), b"".join(lines))
             found = QuickDraw(Path(folder)).choose(word, len(lines), self._wanted.seed, self._wanted.min_strokes)
             return sum(isinstance(outcome, Drawing) for outcome in found)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from build_bench.errors import BuildBenchError, InputError, NetworkError
-from build_bench.fetching import wanted
+from build_bench.fetching import licences, wanted
+from build_bench.fetching.partial import Part
 from build_bench.fetching.progress import in_words
 from build_bench.fetching.running import Outcome, Problem
 from build_bench.fetching.states import FileState, SourceState
@@ -28,6 +30,7 @@ def as_json(source: SourceState, work: Work) -> dict[str, Any]:
         "license_url": about.license_url,
         "conditions": about.conditions,
         "how": _how(source.name),
+        "videos": source.videos and dict(zip(("there", "wanted"), source.videos, strict=True)),
         "folder": str(work.raw / source.name),
         "files": [_file_as_json(state) for state in source.files],
         "by_hand": wanted.steps(source.name, source.by_hand, work.raw / source.name),
@@ -39,26 +42,48 @@ def _file_as_json(state: FileState) -> dict[str, Any]:
     if isinstance(file, ByHand):
         return facts
     checksum = {"sha256": file.sha256} if file.sha256 else {"md5": file.md5} if file.md5 else {}
-    return {**facts, "urls": [*file.addresses], "bytes": file.bytes, **checksum, "certainty": file.certainty}
+    return {**facts, "urls": [*file.shown], "bytes": file.bytes, **checksum, "certainty": file.certainty}
 
 
-def table(sources: Sequence[SourceState]) -> Iterator[str]:
-    """The sources for a person: source, size, how, state, licence."""
-    rows = [("source", "size", "how", "state", "licence")]
+def table(sources: Sequence[SourceState], work: Work) -> Iterator[str]:
+    """The sources for a person: source, size, how, state; below each its licence, and where a person puts files."""
+    rows = [("source", "size", "how", "state")]
     for source in sources:
-        about = wanted.source(source.name)
-        there = sum(not state.lacking for state in source.files)
-        some = f", {there} of {len(source.files)} files" if len(source.files) > 1 and there < len(source.files) else ""
         size = in_words(_size(source)) if _size(source) else "not known"
-        rows.append((source.name, size, _how(source.name), f"{source.state}{some}", about.license))
+        size += " + videos" * bool(wanted.source(source.name).videos)
+        rows.append((source.name, size, _how(source.name), f"{source.state}{_part_there(source)}"))
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+    head, *others = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+    yield head
+    for source, row in zip(sources, others, strict=True):
+        about = wanted.source(source.name)
+        yield row
+        yield from _below(f"licence: {about.license}")
+        if about.by_hand:
+            names = ", ".join(file.path for file in about.by_hand)
+            yield from _below(f"by hand, into {work.raw / source.name}: {names}")
+
+
+def _part_there(source: SourceState) -> str:
+    """How much of a source is there, if not all of it is."""
+    there = sum(not state.lacking for state in source.files)
+    if len(source.files) > 1 and there < len(source.files):
+        return f", {there} of {len(source.files)} files"
+    if source.videos and source.videos[0] < source.videos[1]:
+        return f", {source.videos[0]} of {source.videos[1]} videos"
+    return ""
+
+
+def _below(text: str) -> list[str]:
+    """What belongs to a row, for a terminal of 80 columns. A path or an address stays in one piece."""
+    return textwrap.wrap(
+        text, 80, initial_indent="    ", subsequent_indent="      ", break_long_words=False, break_on_hyphens=False
+    )
 
 
 def lines(sources: Sequence[SourceState], work: Work) -> Iterator[str]:
     """The table, and what there is to say of single files."""
-    yield from table(sources)
+    yield from table(sources, work)
     for source in sources:
         bad = [state for state in source.files if state.note and state.state in ("bad", "partial")]
         yield from (f"{work.raw / source.name / state.file.path} {state.note}" for state in bad)
@@ -74,11 +99,7 @@ def unfinished(sources: Sequence[SourceState], outcome: Outcome, work: Work) -> 
     if not said:
         return None
     hint = [line for source in sources for line in what_to_do(source, work)]
-    if any(problem.changed for problem in outcome.problems):
-        hint.append(
-            "if the authors changed a file: --accept-new takes it as it is now, and keeps its checksum; if "
-            "not: remove it, and its .part, to download it anew"
-        )
+    hint += _if_changed([problem for problem in outcome.problems if problem.changed], work)
     if any(not (problem.changed or problem.here) for problem in outcome.problems):
         hint.append("run the same command again: what came is kept, and gone on with")
         return NetworkError("; ".join(said), "\n".join(hint))
@@ -86,15 +107,28 @@ def unfinished(sources: Sequence[SourceState], outcome: Outcome, work: Work) -> 
 
 
 def what_to_do(source: SourceState, work: Work) -> Iterator[str]:
-    """Where the missing files of a source are, and the steps that a person must take."""
+    """Where the missing files of a source are, and the steps that a person must take, with the licence."""
     folder = work.raw / source.name
     missing = source.to_download
     for state in missing[:_SHOWN]:
         assert isinstance(state.file, RemoteFile)
-        yield f"{' or '.join(state.file.addresses)} -> {folder / state.file.path}"
+        yield f"{' or '.join(state.file.shown)} -> {folder / state.file.path}"
     if len(missing) > _SHOWN:
         yield f"    and {len(missing) - _SHOWN} more of {source.name}, {in_words(_size(source))} in all"
     yield from wanted.steps(source.name, source.by_hand, folder)
+    if source.by_hand:  # nobody is asked for what no program sends
+        yield from licences.shown(source.name)
+
+
+def _if_changed(problems: Sequence[Problem], work: Work) -> Iterator[str]:
+    """What to do about files that differ from the manifest; those that are here are named."""
+    if problems:
+        yield "if the authors changed a file: --accept-new takes it as it is now, and keeps its checksum"
+    targets = [work.raw / problem.source / problem.path for problem in problems]
+    here = [path for target in targets for path in (target, Part(target).path) if path.is_file()]
+    if here:
+        more = f", and {len(here) - _SHOWN} more" if len(here) > _SHOWN else ""
+        yield f"if they didn't: remove {', '.join(map(str, here[:_SHOWN]))}{more}, to download it anew"
 
 
 def _problems(problems: Sequence[Problem]) -> Iterator[str]:

@@ -8,13 +8,12 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from build_bench import store
 from build_bench.config import Config
 from build_bench.errors import BuildBenchError, InputError
 from build_bench.executors import Progress, notice
-from build_bench.fetching import checking, quickdraw_sample, states, wanted
+from build_bench.fetching import addresses, checking, keeping, quickdraw_sample, states, wanted
 from build_bench.fetching.asking import Asker, Patience, Refused
 from build_bench.fetching.downloading import Downloader, Failed, Whole
 from build_bench.fetching.partial import digested
@@ -100,7 +99,7 @@ class Run:
         self._stop.set()
         self._asker.close()
         # A build that is working there computes them itself.
-        with contextlib.suppress(BuildBenchError), self._work.locked():
+        with contextlib.suppress(BuildBenchError, OSError), self._work.locked():
             self._checksums.save()
 
     def all(self, found: Sequence[SourceState]) -> Outcome:
@@ -174,8 +173,8 @@ class Run:
             return
         self._memory.add(task.target, result)
         self._checksums.remember(task.target, self._work.raw / task.source, result.digests["sha256"])
-        new = f"; it {result.instead_of}" if result.instead_of else ""
-        notice(f"{task.name}: {in_words(result.size)}, checked by {result.basis}{new}")
+        how = f"{result.basis}: it {result.instead_of}" if result.instead_of else f"checked by {result.basis}"
+        notice(f"{task.name}: {in_words(result.size)}, {how}")
 
     def _sample(self, source: SourceState) -> None:
         """Draw from the words of which no whole file is there."""
@@ -191,7 +190,7 @@ class Run:
             except NoRanges as why:
                 raise quickdraw_sample.whole_only(words[word], why) from None
             except Refused as why:
-                return Problem(source.name, words[word].path, f"{urlsplit(words[word].addresses[0]).netloc}: {why}")
+                return Problem(source.name, words[word].path, f"{addresses.host(words[word].addresses[0])}: {why}")
 
         with Progress(f"sample {source.name}", len(words), "words") as bar:
             for word, drawn in in_parallel(one, [*words], self._options.jobs, self._stop.set):
@@ -201,7 +200,7 @@ class Run:
                     continue
                 self._outcome.received += drawn.bytes_read
                 sample.words[word] = drawn
-                store.write_bytes(folder / SAMPLE / SAMPLED, store.to_json(sample))
+                keeping.write(folder / SAMPLE / SAMPLED, store.to_json(sample))
 
     def _videos(self, source: SourceState) -> None:
         """Those of ChangeIt's annotated videos that aren't there: no file of the authors, so by other means."""

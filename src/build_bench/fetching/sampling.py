@@ -45,6 +45,7 @@ class RangedFile:
 
     def _once(self, start: int, end: int) -> bytes:
         with self._asker.get(self.url, {"Range": f"bytes={start}-{end - 1}"}) as answer:
+            answer.check_unpacked()
             size, expected = content_range(answer.headers, start, end)
             if answer.status != 206 or expected is None:
                 raise NoRanges("doesn't send parts of files")

@@ -11,7 +11,7 @@ from build_bench import demo, stages
 from build_bench.config import Config
 from build_bench.errors import BuildBenchError, InputError, NetworkError, UsageError
 from build_bench.executors import notice
-from build_bench.fetching import licences, reporting, states, wanted
+from build_bench.fetching import licences, reporting, states, surroundings, wanted
 from build_bench.fetching.running import Options, Outcome, Run
 from build_bench.fetching.states import Memory, SourceState
 from build_bench.store import Work
@@ -26,12 +26,14 @@ def look(work: Work, config: Config, names: Sequence[str]) -> list[SourceState]:
 def fetch(work: Work, config: Config, names: Sequence[str], options: Options) -> Outcome:
     """Get what is missing of the sources `names`, and check what was never checked.
 
-    Raises `UsageError` if a licence isn't accepted, `InputError` if the disk hasn't the room: before anything is sent.
+    Raises `UsageError` if a licence isn't accepted or the environment can't be used, `InputError` if the disk hasn't
+    the room: before anything is sent.
     """
     if demo.is_drawn(work.raw):
         raise UsageError(f"{work.raw} was drawn by the demo", "name another folder with --work or --raw")
     if options.sample and states.kind(config) == "raw":
         raise UsageError("quickdraw.source=raw can't be sampled: --sample draws from simplified files", "leave one out")
+    surroundings.check()
     check_licences(work, config, names, options)
     with _locked(work):
         run = Run(work, config, options)
@@ -102,7 +104,12 @@ def _check_others(work: Work, config: Config, names: Sequence[str], fetched: Seq
 @contextmanager
 def _locked(work: Work) -> Iterator[None]:
     own = work.raw / states.OWN
-    own.mkdir(parents=True, exist_ok=True)
+    try:
+        own.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"{own} can't be made: {error.strerror or error}", "name another folder with --raw: a link may lead nowhere"
+        ) from error
     try:
         with filelock.FileLock(own / "lock", timeout=0):
             yield

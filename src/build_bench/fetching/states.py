@@ -12,9 +12,9 @@ import msgspec
 from build_bench import store
 from build_bench.config import Config
 from build_bench.errors import BuildBenchError
-from build_bench.fetching import checking, wanted
+from build_bench.fetching import checking, keeping, videos, wanted
 from build_bench.fetching.downloading import Whole
-from build_bench.fetching.partial import Part
+from build_bench.fetching.partial import Part, is_incomplete
 from build_bench.fetching.wanted import ByHand, RemoteFile
 from build_bench.store import Work
 
@@ -63,7 +63,7 @@ class Memory:
         """Keep what is known of a file, and write it down."""
         time = path.stat().st_mtime_ns
         self._known[self._key(path)] = Known(whole.size, time, dict(whole.digests), whole.basis, whole.instead_of)
-        store.write_bytes(self._path, store.to_json(self._known))
+        keeping.write(self._path, store.to_json(self._known))
 
     def _key(self, path: Path) -> str:
         return path.relative_to(self._raw).as_posix()
@@ -97,16 +97,18 @@ class SourceState:
 
     name: str
     files: Sequence[FileState]
+    videos: tuple[int, int] | None = None
+    """Of a source that has videos beside its files: how many are there, of how many. None: that isn't known."""
 
     @property
     def state(self) -> str:
-        """That of all its files."""
+        """That of all its files and videos."""
         found = Counter(file.state for file in self.files)
         if found[BAD]:
             return BAD
         if found[MISSING] == len(self.files):
             return MISSING
-        if found[MISSING] or found[PARTIAL]:
+        if found[MISSING] or found[PARTIAL] or (self.videos and self.videos[0] < self.videos[1]):
             return PARTIAL
         return UNVERIFIED if found[UNVERIFIED] else PRESENT
 
@@ -127,7 +129,16 @@ def look(work: Work, config: Config, name: str, memory: Memory) -> SourceState:
     words = _words(config, name, folder)
     found = [_remote(file, folder, memory, words) for file in wanted.files(name, kind(config))]
     found += [_by_hand(file, folder) for file in wanted.source(name).by_hand]
-    return SourceState(name, found)
+    return SourceState(name, found, _videos(name, folder))
+
+
+def _videos(name: str, folder: Path) -> tuple[int, int] | None:
+    if not wanted.source(name).videos:
+        return None
+    try:
+        return videos.counted(folder)
+    except BuildBenchError:  # no annotations: how many there should be isn't known
+        return None
 
 
 def kind(config: Config) -> str:
@@ -154,8 +165,11 @@ def _remote(file: RemoteFile, folder: Path, memory: Memory, words: dict[str, str
         expected = memory.expected(file, target)
         known = memory.of(target)
         why = checking.wrong_size(expected, size) or (checking.wrong_checksum(expected, known.digests) if known else "")
-        why = why or _unlike(target)
-        if why:
+        incomplete = is_incomplete(target, expected.bytes)
+        unlike = _unlike(target, begun=incomplete)
+        if incomplete and not unlike:
+            return FileState(file, PARTIAL, f"is incomplete: {size:,} of {expected.bytes:,} bytes", size)
+        if why := why or unlike:
             return FileState(file, BAD, why, size)
         return FileState(file, PRESENT if known else UNVERIFIED, known.basis if known else "", size)
     other = words.get(target.stem) if words else _instead(folder, file.instead)
@@ -178,9 +192,11 @@ def _by_hand(file: ByHand, folder: Path) -> FileState:
     return FileState(file, UNVERIFIED, "" if there == target else f"as {there.relative_to(folder).as_posix()}")
 
 
-def _unlike(path: Path) -> str:
+def _unlike(path: Path, *, begun: bool = False) -> str:
+    """What a file is, if it isn't what its name says. `begun`: it may be too short to tell."""
     with path.open("rb") as file:
-        what = checking.unlike(file.read(1024), path.name)
+        head = file.read(1024)
+    what = (checking.page if begun and len(head) < 512 else checking.unlike)(head, path.name)
     return f"is {what}" if what else ""
 
 

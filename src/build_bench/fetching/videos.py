@@ -131,6 +131,12 @@ def fetch_videos(root: Path, options: VideoOptions, notify: Callable[[str], None
     return report
 
 
+def counted(root: Path) -> tuple[int, int]:
+    """Annotated videos: those that are there, and all. Raises `InputError` if the annotations are absent."""
+    report, _ = _wanted(root)
+    return report.there, report.wanted
+
+
 def _wanted(root: Path) -> tuple[VideoReport, list[Whose]]:
     """What is annotated and isn't there, each video once: the reader finds it in another category's folder too."""
     reader = ChangeIt(root)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import Literal
@@ -12,6 +11,7 @@ import msgspec
 
 from build_bench import manifests
 from build_bench.errors import InputError
+from build_bench.fetching import addresses
 
 HUB = "{hub}"
 """What an address begins with that lies on the Hugging Face Hub: `HF_ENDPOINT` may name another."""
@@ -43,7 +43,12 @@ class RemoteFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     @property
     def addresses(self) -> tuple[str, ...]:
         """The addresses, without placeholders."""
-        return tuple(url.replace(HUB, hub_endpoint(), 1) for url in self.urls)
+        return tuple(url.replace(HUB, addresses.hub(), 1) for url in self.urls)
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The addresses without a password that `HF_ENDPOINT` may hold."""
+        return tuple(map(addresses.without_login, self.addresses))
 
 
 class ByHand(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -129,8 +134,3 @@ def place(folder: Path, path: str) -> Path:
     if not target.parent.resolve().is_relative_to(folder.resolve()):
         raise InputError(f"{target.parent} leads out of {folder}", "remove that link: nothing is written behind it")
     return target
-
-
-def hub_endpoint() -> str:
-    """The Hugging Face Hub, or what `HF_ENDPOINT` names."""
-    return os.environ.get("HF_ENDPOINT", "").rstrip("/") or "https://huggingface.co"
