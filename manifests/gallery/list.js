@@ -40,12 +40,19 @@ async function showList(query) {
   const form = filterForm(index, wanted, change => {
     for (const name of FILTERS) delete wanted[name];
     Object.assign(wanted, change, { page: 1 });
-    history.replaceState(null, "", listLink(wanted));
     categories(form.elements.category, index, wanted);
+    offered(form, wanted);
+    history.replaceState(null, "", listLink(wanted));
     showResults(index, wanted, results);
   });
+  offered(form, wanted);
   showResults(index, wanted, results);
   return [make("h1", { tabindex: -1 }, "Samples"), form, results];
+}
+
+/** Drops what the form doesn't offer: a category of another scenario, a value from an old address. */
+function offered(form, wanted) {
+  for (const { name, value } of form.querySelectorAll("select")) if (wanted[name] !== value) delete wanted[name];
 }
 
 function listLink(wanted, page = 1) {

@@ -24,6 +24,9 @@ async function show() {
     else link.removeAttribute("aria-current");
   }
   document.body.dataset.page = name || "overview";
+  const left = history.state?.left;  // the list was left from here
+  const link = left && [...main.querySelectorAll("#results a")].find(one => one.getAttribute("href") === left.href);
+  if (link) { scrollTo(0, left.scroll); return link.focus({ preventScroll: true }); }
   if (!first) (main.querySelector(".verdict") || main.querySelector(same ? ".choices button" : "h1") || main).focus({ preventScroll: same });
   if (!same) scrollTo(0, 0);
 }
@@ -35,11 +38,15 @@ async function playAny() {
 }
 
 addEventListener("hashchange", show);
+history.scrollRestoration = "manual";
+document.getElementById("main").addEventListener("click", event => {
+  const link = event.target.closest("#results a");
+  if (link) history.replaceState({ left: { href: link.getAttribute("href"), scroll: scrollY } }, "");
+});
 document.querySelector(".skip").addEventListener("click", event => { event.preventDefault(); document.getElementById("main").focus(); });
 addEventListener("keydown", event => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea")) return;
-  const place = event.key.length === 1 ? event.key.toUpperCase().charCodeAt(0) - 65 : -1;
-  const button = document.querySelector(`button[data-choice="${place}"]`);
+  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || event.target.closest("input, select, textarea")) return;
+  const button = choiceOf(event.key);
   if (button) { event.preventDefault(); button.click(); }
 });
 load("overview").then(data => { document.getElementById("name").textContent = data.name; }).catch(() => {});

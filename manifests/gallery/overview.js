@@ -19,6 +19,8 @@ async function showOverview() {
     notes.length && make("div", { class: "note" }, make("strong", {}, "In the work folder, but not up to date:"),
       make("ul", {}, notes.map(note => make("li", {}, note)))),
     countsTable(data.scenarios),
+    make("p", {}, make("label", { class: "check" }, make("input", { type: "checkbox", name: "whole", onchange: event =>
+      document.getElementById("main").classList.toggle("whole", event.target.checked) }), "show the whole sequences, which end with what is to be found out")),
     data.scenarios.map(each => scenarioSection(each)),
   ];
 }
@@ -26,7 +28,7 @@ async function showOverview() {
 const named = ([model, baseline]) => baseline ? `${model} (a baseline)` : model;
 
 function countsTable(scenarios) {
-  const heads = ["scenario", "samples", "kept", "dropped", "to play", "right first answers"];
+  const heads = ["scenario", "samples", "kept", "dropped", "to play", "right at turn 1"];
   return table("Samples by scenario", heads, scenarios.map(each => [
     make("a", { href: `#list?scenario=${encodeURIComponent(each.name)}` }, each.name),
     counted(each.samples),
@@ -45,6 +47,6 @@ function scenarioSection(each) {
     make("p", {}, make("a", { href: `#list?scenario=${encodeURIComponent(each.name)}` }, `All ${counted(each.samples)} of ${each.name}`)),
     make("ul", { class: "strips" }, each.examples.map(({ id, strip, views }, place) => make("li", {},
       make("a", { href: sampleLink(id) },
-        make("img", { src: strip, loading: "lazy", decoding: "async", width: views * 184 - 8, height: 176, alt: `Play ${each.name}, example ${place + 1}: ${views} views from the first to the last` }))))),
+        make("img", { src: strip, loading: "lazy", decoding: "async", width: views * 184 - 8, height: 176, alt: `Play ${each.name}, example ${place + 1}, one of ${views} views` }))))),
   );
 }

@@ -33,7 +33,7 @@ function stage(sample, episode) {
   const [, , width, height] = boxOf(sample, episode.view), size = `${width} × ${height} pixels`;
   const seen = episode.done ? `What was seen last, at turn ${episode.turns}` : `What is seen at turn ${turn}`;
   return make("div", { class: "stage", "data-turn": episode.turns + 1 },
-    make("figure", {}, picture(sample, episode.view, seen), make("figcaption", { class: "dim" }, `${seen}: ${size}`)),
+    sized(picture(sample, episode.view, seen), () => width, `${seen}: ${size}`),
     make("div", {},
       make("p", { class: "dim" }, episode.done ? `Ended at turn ${episode.turns}` : `Turn ${turn} of at most ${sample.max_turns}`),
       make("p", { class: "question", id: "question" }, [sample.context, sample.question].filter(Boolean).join(" ")),
@@ -46,7 +46,7 @@ function stage(sample, episode) {
 function choiceList(sample, episode) {
   const choose = choice => () => { location.hash = sampleLink(sample.id, [...episode.chosen, choice]); };
   return make("ol", { class: "choices", "aria-labelledby": "question" }, episode.choices.map((text, choice) => make("li", {},
-    make("button", { type: "button", "data-choice": choice, "aria-keyshortcuts": letter(choice), onclick: choose(choice) },
+    make("button", { type: "button", "data-choice": choice, "aria-keyshortcuts": choice < 26 && letter(choice), onclick: choose(choice) },
       make("kbd", {}, letter(choice)), make("span", {}, text)))));
 }
 
@@ -91,7 +91,7 @@ function walkSection(sample, episode) {
     const text = choice === undefined ? "not answered" : `${letter(choice)}. ${option ? option.text : sample.categories[choice - options.length]}`;
     return make("li", {}, make("a", { href: sampleLink(sample.id, episode.chosen.slice(0, at)) },
       picture(sample, sample.states[state], `The view at turn ${at + 1}, state ${state}`)),
-      make("span", {}, `${at + 1}. ${text}`), option && make("span", { class: "dim" }, KINDS[option.kind]));
+      make("span", {}, make("strong", {}, `Turn ${at + 1}: `), text), option && make("span", { class: "dim" }, KINDS[option.kind]));
   });
   const full = make("li", { class: "reference" }, picture(sample, sample.reference, "The reference view"),
     make("span", {}, "Reference: the view with full information"), sample.reference_question !== sample.question && make("span", { class: "dim" }, sample.reference_question));
@@ -117,7 +117,7 @@ function statesSection(sample, episode) {
     `frame ${frame}${crop.length ? `, crop ${crop.join(", ")}` : ""}`,
     options.map((option, at) => `${sample.options[option].text} → ${moves[at] === END ? "end" : moves[at]}`).join(" / "),
   ]);
-  return section(`The ${sample.states.length} states`,
+  return section(sample.states.length === 1 ? "The only state" : `The ${sample.states.length} states`,
     make("p", { class: "dim" }, "From the start on the left; thick and blue is the way that was gone, green the reference view. Each is a link to itself."),
     make("div", { class: "wide", tabindex: 0, role: "region", "aria-label": "Graph of the states" }, graph(sample, episode)),
     make("details", {}, make("summary", {}, "The same as a table"), table("States, what is seen there, and where each option leads", ["state", "seen", "options"], rows)));

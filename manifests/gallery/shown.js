@@ -18,7 +18,10 @@ function filled(element, attributes, children) {
   return element;
 }
 
-const letter = place => String.fromCharCode(65 + place);
+/** What a choice is marked with: its letter, after Z its number. */
+const letter = place => place < 26 ? String.fromCharCode(65 + place) : String(place + 1);
+/** The button of a choice by the key that was pressed. */
+const choiceOf = key => /^[a-z]$/i.test(key) ? document.querySelector(`button[data-choice="${key.toUpperCase().charCodeAt(0) - 65}"]`) : null;
 const counted = number => number.toLocaleString("en");
 const percent = (part, whole) => whole ? `${Math.round(100 * part / whole)} %` : "–";
 
@@ -27,6 +30,19 @@ function picture(sample, view, label) {
   const [left, top, width, height] = boxOf(sample, view);
   const inner = draw("svg", { x: 0, y: 0, width, height, viewBox: `${left} ${top} ${width} ${height}` }, frame(sample, view));
   return draw("svg", { viewBox: `0 0 ${width} ${height}`, class: "view", role: "img", "aria-label": label }, inner);
+}
+
+/** A figure whose picture a click shows in its own size, in a box that scrolls, and another fits to the page again. */
+function sized(seen, width, ...caption) {
+  const box = make("div", { class: "box", onclick: () => toggle.click() }, seen);
+  const toggle = make("button", { type: "button", class: "button", "aria-pressed": "false", onclick: event => {
+    event.stopPropagation();
+    const own = box.classList.toggle("own");
+    toggle.setAttribute("aria-pressed", String(own));
+    seen.style.width = own ? `${width()}px` : "";
+    if (own) box.tabIndex = 0; else box.removeAttribute("tabindex");
+  } }, "Own size");
+  return make("figure", {}, box, make("figcaption", { class: "dim" }, caption, toggle));
 }
 
 /** The whole frame, in its own pixels. */

@@ -16,6 +16,7 @@ from click.testing import CliRunner
 
 from build_bench import cli
 from build_bench.store import Work
+from tests import trees
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
@@ -51,6 +52,13 @@ def rows(demo: Work) -> dict[str, Row]:
                "first_turn_answerable", "question", "context", "hint", "reference_question"]  # fmt: skip
     paths = sorted(demo.dataset.glob("data/*/*/*.parquet"))
     return {row["id"]: row for path in paths for row in pq.read_table(path, columns=columns).to_pylist()}
+
+
+@pytest.fixture(scope="package")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A dataset folder without a work folder, every third sample dropped."""
+    plans = trees.some_plans()
+    return trees.lay_out(tmp_path_factory.mktemp("tree"), plans, {one.id: at % 3 > 0 for at, one in enumerate(plans)})
 
 
 @pytest.fixture(scope="package")

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
+from build_bench import sheets
 from build_bench.builders import SCENARIOS
 from build_bench.episode import Episode
 from build_bench.imaging import decode
@@ -59,57 +60,48 @@ def test_the_overview_counts_every_scenario_and_its_examples_lead_to_samples(
     counts = {row.split("\t")[0]: row.split("\t")[1] for row in page.locator("tbody tr").all_inner_texts()}
     expected = {name: sum(row["scenario"] == name for row in rows.values()) for name in SCENARIOS}
     assert counts == {name: str(count) for name, count in expected.items()}
-    assert page.locator(".strips img").count() == 6 * len(SCENARIOS)
+    assert page.locator(".strips img").count() == sheets.SAMPLES * len(SCENARIOS)
     page.locator(".strips a").first.click()
     page.wait_for_selector(".choices button")
     assert page.evaluate("[...document.images].every(image => image.complete && image.naturalWidth)")
 
 
-def test_filters_narrow_the_list_and_the_address_keeps_them(
-    window: Opened, gallery: Path, rows: dict[str, Row]
-) -> None:
-    shown = window(gallery)
-    page = shown.open("#list")
-    row = one_of(rows, "coco")
-    page.select_option("[name=scenario]", "coco")
-    assert page.locator("#results [role=status]").inner_text().startswith("14 of ")
-    assert page.locator("[name=category] option").count() == 1 + len(
-        {other["answer"] for other in rows.values() if other["scenario"] == "coco"}
-    )
-    page.select_option("[name=category]", row["answer"])
-    page.select_option("[name=turns]", str(row["max_turns"]))
-    page.fill("[name=text]", row["id"][-4:])
-    assert page.locator("#results [role=status]").inner_text().startswith("1 of ")
-    assert page.locator(".cards .answer").is_hidden(), "nothing gives the answer away unasked"
-    page.check("[name=answers]")
-    assert row["answer"] in page.locator(".cards").inner_text()
-    page.reload()
-    page.wait_for_selector(".cards")
-    assert page.locator(".cards li").count() == 1
-    page.locator(".cards a").click()
-    page.wait_for_selector(".choices button")
-    assert row["id"] in page.url
+def test_a_held_key_answers_once(window: Opened, gallery: Path, rows: dict[str, Row]) -> None:
+    row = max(rows.values(), key=lambda one: one["max_turns"])
+    page = window(gallery).open(link(row))
+    key = chr(ord("a") + farthest(row)[0])
+    page.keyboard.down(key)
+    page.wait_for_selector(".stage[data-turn='2']")
+    for _ in range(4):
+        page.keyboard.down(key)
+    page.evaluate("new Promise(requestAnimationFrame)")
+    assert page.locator(".stage").get_attribute("data-turn") == "2"
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "expected"),
-    [
-        ("kept", "dropped", lambda row, kept: not kept),
-        ("kind", "count", lambda row, kept: row["question_kind"] == "count"),
-        ("accuracy", "none", lambda row, kept: row["first_turn_accuracy"] == 0),
-        ("accuracy", "quarter", lambda row, kept: 0.25 <= row["first_turn_accuracy"] < 0.5),
-    ],
-)
-def test_each_filter_shows_what_the_dataset_says(
-    name: str, value: str, expected: Callable[[Row, bool], bool], window: Opened, gallery: Path, demo: Work
-) -> None:
-    columns = ["question_kind", "first_turn_accuracy"]
-    files = {path: pq.read_table(path, columns=columns).to_pylist() for path in demo.dataset.glob("data/*/*/*.parquet")}
-    count = sum(expected(row, path.name.startswith("kept")) for path, found in files.items() for row in found)
-    page = window(gallery).open("#list")
-    page.select_option(f"[name={name}]", value)
-    assert count
-    assert page.locator("#results [role=status]").inner_text().startswith(f"{count} of ")
+def test_the_overview_does_not_spoil_what_it_invites_to_play(window: Opened, gallery: Path) -> None:
+    page = window(gallery).open()
+    first = page.locator(".strips img").first
+    first.evaluate("image => image.decode()")
+    box = first.bounding_box()
+    assert box["width"] == box["height"]
+    page.check("[name=whole]")
+    assert first.bounding_box()["width"] > 2 * first.bounding_box()["height"]
+
+
+def test_a_click_shows_a_picture_in_its_own_size(window: Opened, gallery: Path, rows: dict[str, Row]) -> None:
+    page = window(gallery, viewport={"width": 360, "height": 600}).open(link(one_of(rows, "rod")))
+    width = int(page.locator("figcaption").first.inner_text().split(": ")[1].split(" ")[0])
+    page.locator(".stage .view").click()
+    assert page.locator(".stage .view").bounding_box()["width"] == pytest.approx(width)
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    page.get_by_role("button", name="Own size").click()
+    assert page.locator(".stage .view").bounding_box()["width"] < 360
+
+
+def test_choices_after_z_have_numbers_and_no_key(window: Opened, gallery: Path) -> None:
+    page = window(gallery).open()
+    assert page.evaluate("[letter(0), letter(25), letter(26)]") == ["A", "Z", "27"]
+    assert page.evaluate("choiceOf('[')") is None
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)

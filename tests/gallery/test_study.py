@@ -6,13 +6,20 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from PIL import Image
 
 from build_bench import cli
 from build_bench.episode import Episode
+from build_bench.errors import InputError
 from build_bench.filters import predictions
+from build_bench.filters.inputs import FirstTurn
+from build_bench.gallery import study as studies
+from build_bench.gallery.dataset import Dataset
+from build_bench.imaging import decode
 from build_bench.store import Work
 from tests.gallery.conftest import Row, Window, command
 
@@ -26,9 +33,13 @@ def study(demo: Work) -> Path:
     return demo.reports / "study"
 
 
-def answer(page: object, letter: str, following: str) -> None:
-    page.keyboard.press(letter)  # type: ignore[attr-defined]
-    page.wait_for_selector(f"h1:has-text('{following}')")  # type: ignore[attr-defined]
+READY = ".choices:not([aria-busy])"
+
+
+def answer(page: Any, letter: str, following: str) -> None:
+    page.wait_for_selector(READY)
+    page.keyboard.press(letter)
+    page.wait_for_selector(f"h1:has-text('{following}')")
 
 
 def test_a_study_is_answered_saved_imported_and_stands_beside_the_models(
@@ -39,6 +50,7 @@ def test_a_study_is_answered_saved_imported_and_stands_beside_the_models(
     answer(page, "b", "Question 2 of 3")
     page = shown.open()  # closed and opened again
     assert page.locator("h1").inner_text() == "Question 2 of 3"
+    page.wait_for_selector(READY)
     page.locator(".choices button").first.click()
     page.wait_for_selector("h1:has-text('Question 3 of 3')")
     page.get_by_text("Back").click()
@@ -60,7 +72,10 @@ def test_a_study_is_answered_saved_imported_and_stands_beside_the_models(
     report = json.loads(command("predict", "--import", str(file), "--work", str(work.root), "--json"))
     assert report["imported"] == {NAME: 3}
     assert (report["stale"], report["passed_over"]) == (0, [])
-    lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    saved = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    ids = json.loads((work.own / "studies" / f"{saved[0]['runtime']['study']}.json").read_text())
+    lines = [line | {"id": ids[int(line["id"].rpartition("-")[2]) - 1]} for line in saved]
+    assert not any(name in file.read_text(encoding="utf-8") for name in rows)
     assert len({line["id"] for line in lines}) == 3
     for line, choice in zip(lines, (1, 2, 3), strict=True):
         row = rows[line["id"]]
@@ -69,8 +84,8 @@ def test_a_study_is_answered_saved_imported_and_stands_beside_the_models(
         assert found.filter(found["id"] == row["id"])["choice"].to_list() == [choice]
     scenario = rows[lines[0]["id"]]["scenario"]
     audit = json.loads(command("audit", scenario, "--work", str(work.root), "--json"))
-    assert NAME in audit["models"]
-    why = json.loads(command("audit", "--sample", lines[0]["id"], "--work", str(work.root), "--json"))
+    assert NAME in audit["people"]
+    why = json.loads(command("audit", "--sample", lines[0]["id"], "--models", NAME, "--work", str(work.root), "--json"))
     assert why["samples"][lines[0]["id"]]["answers"][NAME]["answer"] == lines[0]["answer"]
 
 
@@ -78,7 +93,7 @@ def test_nothing_in_the_folder_gives_an_answer_away(window: Opened, study: Path,
     texts = {path: path.read_bytes() for path in study.rglob("*") if path.is_file()}
     data = next(data.decode() for path, data in texts.items() if path.name == "study.js" and path.parent.name == "data")
     samples = json.loads(data.removeprefix("put(...").removesuffix(");\n"))[1]["samples"]
-    assert [set(sample) for sample in samples] == [{"key", "digest", "picture", "question", "choices"}] * 3
+    assert [set(sample) for sample in samples] == [{"digest", "picture", "question", "choices"}] * 3
     assert sorted(path.name for path in texts if path.parent.name == "pictures") == sorted(
         Path(sample["picture"]).name for sample in samples
     )
@@ -88,6 +103,84 @@ def test_nothing_in_the_folder_gives_an_answer_away(window: Opened, study: Path,
         assert all(name.encode() not in found for found in texts.values())
         assert name not in shown
     assert not {path.name for path in texts} & {"play.js", "sample.js", "index.js", "overview.js"}
+
+
+def test_pictures_and_saved_answers_carry_nothing_but_pixels_and_numbers(demo: Work, tmp_path: Path) -> None:
+    command("preview", "changeit", "--work", str(demo.root), "--study", "4", "--out", str(tmp_path / "out"))
+    for path in (tmp_path / "out" / "pictures").iterdir():
+        with Image.open(path) as shown:
+            assert not set(shown.info) & {"comment", "exif", "icc_profile", "Software", "parsed"}, path
+
+
+def test_what_a_model_sees_is_what_a_person_sees(demo: Work) -> None:
+    for turn in studies.drawn(Dataset(demo.dataset), 35, 3):
+        _, data = studies._picture(turn, 1)
+        assert decode(data).tobytes() == decode(turn.picture, turn.episode.view.crop).tobytes()
+
+
+def test_two_windows_on_one_study_keep_what_both_answered(window: Opened, study: Path) -> None:
+    first, second = (window(study, viewport={"width": 900, "height": 700}).open() for _ in "ab")
+    answer(first, "a", "Question 2 of 3")
+    second.wait_for_selector(READY)
+    second.get_by_text("Skip").click()
+    answer(second, "b", "Question 3 of 3")
+    assert second.locator("#kept").inner_text().startswith("2 of 3")
+    answer(first, "c", "Question 3 of 3")
+    kept = json.loads(first.evaluate("localStorage.getItem(storeName())"))["answers"]
+    assert {place: one["choice"] for place, one in kept.items()} == {"0": 0, "1": 2}
+    answer(first, "d", "That was the last one")
+    assert first.evaluate("rows().length") == 3
+
+
+def test_a_double_click_answers_one_question(window: Opened, study: Path) -> None:
+    page = window(study, viewport={"width": 800, "height": 700}).open()
+    page.wait_for_selector(READY)
+    before = page.evaluate("performance.now()")
+    page.locator(".choices button").first.dblclick()
+    page.keyboard.press("b")
+    assert page.locator("h1").inner_text() == "Question 2 of 3"
+    assert page.evaluate("finished()") == 1
+    page.wait_for_selector(READY)
+    assert page.evaluate("since") - before >= 400, "the clock starts when the question can be answered"
+
+
+def test_the_next_person_starts_anew(window: Opened, study: Path) -> None:
+    shown = window(study, viewport={"width": 801, "height": 700})
+    page = shown.open()
+    answer(page, "a", "Question 2 of 3")
+    page = shown.open()
+    assert "keeps 1 answer." in page.locator(".note").inner_text()
+    page.once("dialog", lambda dialog: dialog.dismiss())
+    page.get_by_role("button", name="Start anew").click()
+    assert page.evaluate("finished()") == 1
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Start anew").click()
+    page.wait_for_selector("h1:has-text('Question 1 of 3')")
+    assert shown.open().evaluate("finished()") == 0
+
+
+@pytest.mark.parametrize(
+    "kept",
+    ["{", "7", "null", '{"answers": 3}', '{"name": 3, "answers": {"0": {"choice": 99}, "9": {}, "x": null}}',
+     '{"answers": {"0": {"choice": 1.5, "seconds": 1, "created": ""}, "1": {"choice": 0}}}'],
+)  # fmt: skip
+def test_what_a_browser_kept_damaged_is_left_out_with_a_note(kept: str, window: Opened, study: Path) -> None:
+    shown = window(study, viewport={"width": 802, "height": 700})
+    page = shown.open()
+    page.evaluate("kept => localStorage.setItem(storeName(), kept)", kept)
+    page = shown.open()
+    assert page.locator("h1").inner_text() == "Question 1 of 3"
+    assert "damaged" in page.locator(".note").inner_text()
+    assert page.evaluate("rows().length") == 0
+
+
+def test_what_was_chosen_is_marked_with_words(window: Opened, study: Path) -> None:
+    page = window(study, viewport={"width": 803, "height": 700}).open()
+    answer(page, "b", "Question 2 of 3")
+    page.get_by_text("Back").click()
+    page.wait_for_selector("h1:has-text('Question 1 of 3')")
+    assert page.locator(".choices button", has_text="your answer").locator("kbd").all_inner_texts() == ["B"]
+    assert "They are answers like the others" in page.locator("main").inner_text()
 
 
 def test_the_same_seed_draws_the_same_study_and_a_scenario_has_as_many_as_another(demo: Work, tmp_path: Path) -> None:
@@ -114,6 +207,43 @@ def test_the_study_is_accessible(width: int, window: Opened, study: Path, axe: s
         page.get_by_text(button, exact=False).first.click()
     page.wait_for_selector("[name=person]")
     assert page.evaluate("accepted()") == []
+
+
+def test_a_study_whose_answers_could_not_be_imported_is_refused(demo: Work, tmp_path: Path) -> None:
+    ask = ["preview", "--study", "2", "--dataset", str(demo.dataset), "--out", str(tmp_path / "out"), "--work"]
+    done = CliRunner().invoke(cli.group, [*ask, str(tmp_path / "none")])
+    assert isinstance(done.exception, InputError)
+    assert "is not built in" in done.exception.message
+    assert not (tmp_path / "out").exists()
+    command(*ask, str(demo.root))
+    turns = studies.drawn(Dataset(demo.dataset), 2, 0)
+    other = [FirstTurn({**turn.row, "question": "Changed since?"}, turn.picture) for turn in turns]
+    with pytest.raises(InputError, match=r"shows .* otherwise than"):
+        studies.check_importable(demo, other, demo.dataset)
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("study-0123456789ab-1", r"line 2: the study was not made with this work folder"),
+        ("study-{}-4", r"line 2: the study has no question 4, only 3"),
+    ],
+)
+def test_answers_of_a_study_that_is_not_known_are_refused(
+    name: str, sentence: str, demo: Work, study: Path, tmp_path: Path
+) -> None:
+    text = (study / "data" / "study.js").read_text()
+    file = tmp_path / "saved.jsonl"
+    named = name.format(json.loads(text.removeprefix("put(...").removesuffix(");\n"))[1]["study"])
+    file.write_text("not JSON, which importing says\n" + json.dumps({"model": "m", "id": named, "answer": "A"}))
+    with pytest.raises(InputError, match=sentence):
+        studies.with_ids(demo, file)
+
+
+def test_a_table_that_names_samples_is_imported_as_it_is(demo: Work, tmp_path: Path) -> None:
+    file = tmp_path / "others.jsonl"
+    file.write_bytes(b'{"model": "m", "id": "coco-1", "answer": "\xff"}')
+    assert studies.with_ids(demo, file) == file
 
 
 @pytest.mark.parametrize(

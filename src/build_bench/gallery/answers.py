@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from build_bench import prompting, store
 from build_bench.errors import InputError, UsageError
 from build_bench.filters import filtering, first_turn, keep_list, one_sample, predictions
-from build_bench.gallery.dataset import Manifest, share
+from build_bench.gallery.dataset import Dataset, Manifest, share
 from build_bench.store import Work
 
 Said = Sequence[Mapping[str, Any]]
@@ -61,6 +62,19 @@ def _keep(work: Work, scenario: str) -> dict[str, str]:
         row["id"]: f"{'kept' if row['kept'] else 'dropped'}: {row['correct']} of {row['models']} models were right"
         for row in keep_list.read(work, scenario).to_pylist()
     }
+
+
+def refuse_rejected(work: Work, dataset: Dataset, samples: Sequence[str]) -> None:
+    """Raise `UsageError` with the reason for one of `samples` that was rejected before it came into the dataset."""
+    absent = set(samples) - {row["id"] for row in dataset.index} if samples else set()
+    for scenario in dataset.scenarios if absent else ():
+        for rejection in store.read_rejections(work.rejected(scenario)):
+            if (name := f"{scenario}-{prompting.slug(rejection.source_key)}") in absent:
+                reason = ": ".join(filter(None, (rejection.reason, rejection.detail)))
+                raise UsageError(
+                    f"{name} is not in the dataset: it was rejected at stage {rejection.stage}, {reason}",
+                    f"{work.rejected(scenario)} lists all that were",
+                )
 
 
 def why(row: Mapping[str, Any], kept: bool | None, manifest: Manifest) -> str:

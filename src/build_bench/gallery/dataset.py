@@ -126,8 +126,10 @@ def _part(file: Slice, first: int, count: int) -> Slice:
 def _no_sample(name: str, known: list[str]) -> UsageError:
     import difflib
 
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0)
-    return UsageError(f"there is no sample {name!r} in the dataset", f"did you mean {near[0]!r}?" if near else "")
+    near = difflib.get_close_matches(name, known, n=1) or [one for one in known if name in one]
+    like = next((one for one in known if one.partition("-")[0] == name.partition("-")[0]), known[0] if known else "")
+    hint = f"did you mean {near[0]!r}?" if near else f"ids are spelled like {like!r}" if like else ""
+    return UsageError(f"there is no sample {name!r} in the dataset", hint)
 
 
 def _opened(path: Path) -> pq.ParquetFile:

@@ -4,33 +4,79 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import filelock
 import msgspec
 
 from build_bench import manifests, store
-from build_bench.errors import UsageError
+from build_bench.errors import BuildBenchError, UsageError
 
 MARK = "made_by_build_bench.json"
+LOCK = ".lock"
+_ANOTHER = "name another folder with --out"
 _UNSAFE = re.compile("[<>&\u2028\u2029]")
 
 
-def claim(out: Path, kind: str) -> None:
-    """Make `out` a folder of this kind. Raises `UsageError` if anything else lies there: it would be overwritten."""
-    mark = out / MARK
-    if mark.is_file():
+class Holds(msgspec.Struct):
+    """What the mark in a folder of pages says of it."""
+
+    made: str = "damaged"
+    samples: int = 0
+    playable: int = 0
+    scenarios: list[str] = []
+
+    def more_than(self, other: Holds) -> bool:
+        """Whether anything of it is not in `other`."""
+        fewer = other.samples < self.samples or other.playable < self.playable
+        return fewer or not set(self.scenarios) <= set(other.scenarios)
+
+
+@contextmanager
+def claimed(out: Path, kind: str) -> Iterator[Holds]:
+    """`out` as a folder of this kind, kept from other runs; gives what it held before.
+
+    Raises `UsageError` if anything else lies there, as it would be overwritten, or if it can't be made;
+    `BuildBenchError` if another run writes there.
+    """
+    _held(out, kind)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        lock = filelock.FileLock(out / LOCK, timeout=0)
+        lock.acquire()
+    except filelock.Timeout:
+        raise BuildBenchError(f"another preview is writing {out}", f"wait for it, or {_ANOTHER}") from None
+    except OSError as error:
+        raise UsageError(f"{out} can't be written: {error.strerror}", _ANOTHER) from error
+    with lock:
+        held = _held(out, kind)
+        mark(out, held)
+        yield held
+
+
+def mark(out: Path, holds: Holds) -> None:
+    """Say what `out` holds."""
+    store.write_bytes(out / MARK, store.to_json(holds))
+
+
+def _held(out: Path, kind: str) -> Holds:
+    if out.is_symlink() and not out.exists():
+        raise UsageError(f"{out} is a link that leads nowhere", _ANOTHER)
+    path = out / MARK
+    if path.is_file():
         try:
-            found = msgspec.json.decode(mark.read_bytes(), type=dict[str, str]).get("made")
+            found = msgspec.json.decode(path.read_bytes(), type=Holds)
         except msgspec.DecodeError:
-            found = None
-        if found == kind:
-            return
-        raise UsageError(f"{out} holds another kind of pages: {found or 'damaged'}", "name another folder with --out")
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+            found = Holds()
+        if found.made == kind:
+            return found
+        raise UsageError(f"{out} holds another kind of pages: {found.made}", _ANOTHER)
+    if out.exists() and (not out.is_dir() or {entry.name for entry in out.iterdir()} - {LOCK}):
         raise UsageError(f"{out} is there and was not made by preview", "name an empty or new folder with --out")
-    store.write_bytes(mark, store.to_json({"made": kind}))
+    return Holds(kind)
 
 
 def script(name: str, value: Any) -> bytes:
@@ -59,5 +105,5 @@ def sweep(folder: Path, listed: Collection[str]) -> None:
 
 def size(out: Path) -> tuple[int, int]:
     """(files, bytes) of what lies there."""
-    sizes = [path.stat().st_size for path in out.rglob("*") if path.is_file()]
+    sizes = [path.stat().st_size for path in out.rglob("*") if path.is_file() and path.name != LOCK]
     return len(sizes), sum(sizes)

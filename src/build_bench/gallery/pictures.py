@@ -28,14 +28,17 @@ from build_bench.imaging import DAMAGE, decode
 SIDE = 640
 """Pixels of a scaled frame's longer side."""
 THUMB = 128
+SHORTEST = 100
+"""Pixels of the shorter side below which a frame isn't scaled: of a panorama a line would be left."""
 SMALL = 60_000
 """Bytes up to which a frame is copied: scaling it would gain nothing."""
 _SHOWN_BY_BROWSERS = {"JPEG": "jpg", "PNG": "png", "WEBP": "webp", "GIF": "gif"}
-_MODES = ("1", "L", "LA", "P", "RGB", "RGBA")
-"""Those that Pillow and browsers show alike; CMYK they don't."""
+_MODES = ("1", "L", "P", "RGB")
+"""Those that browsers show as `imaging.decode` gives them."""
 _ORIENTATION = 0x0112
-_VERSION = 1
+_VERSION = 2
 _MAKING = ".making"
+FACTS = "pictures.json"
 
 
 class Sample(msgspec.Struct):
@@ -78,21 +81,31 @@ class Task:
 
 def made(task: Task) -> list[Sample]:
     """Make what is missing of a task; returns its samples. Raises `InputError` for a picture that is broken."""
-    facts = task.folder / "pictures.json"
-    if not facts.exists():
-        _make(task)
-    return msgspec.json.decode(facts.read_bytes(), type=list[Sample])
+    return _there(task) or _make(task)
 
 
-def _make(task: Task) -> None:
+def _there(task: Task) -> list[Sample] | None:
+    """The samples of a slice whose pictures are all there."""
+    try:
+        samples = msgspec.json.decode((task.folder / FACTS).read_bytes(), type=list[Sample])
+        names = {path.name for path in task.folder.iterdir()}
+    except (OSError, msgspec.DecodeError):
+        return None
+    wanted = {name for sample in samples for name in sample.files}
+    wanted |= {f"{place}.jpg" for place in range(len(samples))} | {f"{place}-strip.jpg" for place in task.strips}
+    return samples if wanted <= names else None
+
+
+def _make(task: Task) -> list[Sample]:
     making = task.out / f"{task.key}.{os.getpid()}{_MAKING}"
     shutil.rmtree(making, ignore_errors=True)
     making.mkdir(parents=True)
     try:
         samples = [_sample(task, making, place, row) for place, row in _rows(task.slice)]
-        (making / "pictures.json").write_bytes(store.to_json(samples))
+        (making / FACTS).write_bytes(store.to_json(samples))
         shutil.rmtree(task.folder, ignore_errors=True)
         making.rename(task.folder)
+        return samples
     finally:
         shutil.rmtree(making, ignore_errors=True)
 
@@ -130,16 +143,16 @@ def for_browsers(data: bytes, side: int | None) -> tuple[str, bytes, tuple[int, 
     """A frame to be shown: (ending, bytes, size of the original). Scaled to `side`, unless that gains nothing or it is
     None.
 
-    Copied, if a browser shows it as Pillow, which models see it through: not turned by its EXIF data, not in CMYK.
-    Else as PNG. Raises `Rejected` if it is broken.
+    Copied, if a browser shows it as Pillow, which models see it through; else as PNG. Raises `Rejected` if it is
+    broken.
     """
     try:
         image = Image.open(io.BytesIO(data))
         kind = _SHOWN_BY_BROWSERS.get(str(image.format), "")
-        as_it_is = kind and image.mode in _MODES and image.getexif().get(_ORIENTATION, 1) == 1
+        as_it_is = kind and _shown_alike(image)
     except DAMAGE as error:
         raise Rejected("not_a_picture", str(error)) from error
-    if side and max(image.size) > side and len(data) > SMALL:
+    if side and max(image.size) > side and len(data) > SMALL and min(image.size) * side >= SHORTEST * max(image.size):
         small = ImageOps.contain(_quickly(data, side), (side, side), Image.Resampling.LANCZOS)
         scaled = io.BytesIO()
         small.save(scaled, "JPEG", quality=82)
@@ -150,6 +163,13 @@ def for_browsers(data: bytes, side: int | None) -> tuple[str, bytes, tuple[int, 
     buffer = io.BytesIO()
     decode(data).save(buffer, "PNG")
     return "png", buffer.getvalue(), image.size
+
+
+def _shown_alike(image: Image.Image) -> bool:
+    """Whether it stands still, is opaque, and isn't turned by its EXIF data."""
+    moves = getattr(image, "is_animated", False)
+    turned = image.getexif().get(_ORIENTATION, 1) != 1
+    return image.mode in _MODES and not (moves or turned or image.has_transparency_data)
 
 
 def _quickly(data: bytes, side: int) -> Image.Image:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from build_bench import builders, card, executors, manifests
 from build_bench.executors import Progress
 from build_bench.filters import keep_list, predictions
@@ -49,13 +51,27 @@ class Request:
 
 
 def write(dataset: Dataset, work: Work | None, out: Path, request: Request) -> dict[str, Any]:
-    """Write the gallery of a dataset; returns gallery, samples, playable, files, bytes.
+    """Write the gallery of a dataset; returns gallery, samples, playable, files, bytes, replaced (what lay there, if
+    not all of it is there now).
 
     `work`: where what models answered is looked up; None: nowhere. Raises `InputError` for a damaged dataset,
     `UsageError` for an unknown sample or a folder that isn't ours.
     """
+    if work:
+        answers.refuse_rejected(work, dataset, request.samples)
     slices, index = dataset.slices(request.samples)
-    folder.claim(out, KIND)
+    with folder.claimed(out, KIND) as before:
+        report = _write(dataset, work, out, request, (slices, index))
+        now = folder.Holds(KIND, report["samples"], report["playable"], list(choosing.by_scenario(index)))
+        folder.mark(out, now)
+    return report | {"replaced": msgspec.to_builtins(before) if before.more_than(now) else None}
+
+
+def _write(
+    dataset: Dataset, work: Work | None, out: Path, request: Request,
+    shown: tuple[Sequence[Slice], Sequence[Mapping[str, Any]]],
+) -> dict[str, Any]:  # fmt: skip
+    slices, index = shown
     strips = choosing.examples(index, dataset.manifest.seed or 0)
     chosen = set(request.samples) or strips | choosing.playable(index, dataset.manifest.seed or 0, request.each)
     tasks = [*_tasks(slices, index, out / "pictures", (chosen, strips), full=request.full)]
