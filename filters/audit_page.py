@@ -11,7 +11,18 @@ from typing import Any
 from build_bench import manifests
 from build_bench.filters import plots
 from build_bench.filters.audit import PAPER
-from build_bench.filters.audit_tables import ALL, letter, models_line, percent, summary
+from build_bench.filters.audit_tables import (
+    ALL,
+    SPARED,
+    called,
+    letter,
+    models_line,
+    models_table,
+    people_tables,
+    percent,
+    summary,
+    thresholds,
+)
 from build_bench.filters.comparing import STANDS
 from build_bench.filters.inputs import VERDICTS, FirstTurn
 from build_bench.filters.plots import Level
@@ -39,7 +50,10 @@ def render(report: dict[str, Any], samples: Sequence[tuple[dict[str, Any], First
             for name, facts in [(ALL, report["all"]), *report["scenarios"].items()]
         ),
         "</div>",
-        *(_scenario(name, facts, report["baselines"]) for name, facts in report["scenarios"].items()),
+        _table(thresholds(report), "Samples kept at some of them"),
+        "<h2>Models</h2>",
+        *_model_tables(ALL, report["all"], report),
+        *(_scenario(name, facts, report) for name, facts in report["scenarios"].items()),
         *(["<h2>Samples</h2>"] if samples else []),
         *(_sample(found, turn) for found, turn in samples),
     ]
@@ -56,7 +70,7 @@ def _gaps(gaps: Sequence[str]) -> str:
         return ""
     listed = "".join(f"<li>{escape(gap)}</li>" for gap in gaps)
     return (
-        f'<details class="gaps"><summary>Not answered as it is now, and so not counted: {len(gaps):,} gaps, '
+        f'<details class="gaps"><summary>Counted only where it answered, as there are {len(gaps):,} gaps, '
         f"by model and scenario</summary><ul>{listed}</ul></details>"
     )
 
@@ -102,43 +116,47 @@ def _plots(name: str, facts: dict[str, Any], threshold: float) -> str:
     )  # fmt: skip
 
 
-def _scenario(name: str, facts: dict[str, Any], baselines: Sequence[str]) -> str:
-    models: list[tuple[str, ...]] = [("model", "right", *VERDICTS[1:], "kept again without it", "dropped without it")]
-    for model, found in facts["models"].items():
-        shares = [percent(found["verdicts"][verdict]) for verdict in VERDICTS]
-        change = facts["without"][model]
-        called = f"{model} (a baseline)" if model in baselines else model
-        models.append((called, *shares, str(change["to_kept"]), str(change["to_dropped"])))
+def _model_tables(name: str, facts: dict[str, Any], report: dict[str, Any]) -> list[str]:
+    """What each model answered; beside each person, on the same samples."""
+    caption = f"{name}: what each model answers, and how many samples are dropped, or kept, only because it is asked"
+    people = [_table(rows, f"{name}: people and models on the same samples") for rows in people_tables(facts, report)]
+    return [_table(models_table(facts, report), caption), *people]
+
+
+def _scenario(name: str, facts: dict[str, Any], report: dict[str, Any]) -> str:
     places = [("place", "stands there", "offered", "chosen", "share")]
     for place in facts["places"]:
         share = percent(place["chosen"] / place["offered"] if place["offered"] else None)
         what = STANDS.get(place["stands_there"], place["stands_there"])
         places.append((letter(place["place"]), what, f"{place['offered']:,}", f"{place['chosen']:,}", share))
-    near = [("sample", "side", "right", "of models")]
+    near = [("sample", "side", "correct", "of models")]
     near += [
         (s["id"], side, str(s["correct"]), str(s["models"])) for side, found in facts["nearest"].items() for s in found
     ]
     agreement = [("", *(str(number) for number in range(1, len(facts["models_asked"]) + 1)))]
     for number, (model, row) in enumerate(zip(facts["models_asked"], facts["agreement"], strict=True), 1):
-        agreement.append((f"{number} {model}", *("-" if value is None else f"{value:.2f}" for value in row)))
+        agreement.append(
+            (f"{number} {called(model, report)}", *("-" if value is None else f"{value:.2f}" for value in row))
+        )
     return (
         f"<details><summary>{escape(name)}: models, order, samples nearest to the line</summary>"
-        + _verdict_bars(facts)
-        + _table(models, f"{name}: what each model answers, and how many samples change sides if it isn't asked")
+        + (f"<p>{SPARED[0].upper()}{SPARED[1:]}.</p>" if facts["spared"] == facts["total"] else "")
+        + _verdict_bars(facts, report)
+        + "".join(_model_tables(name, facts, report))
         + _table(agreement, f"{name}: share of samples that two models both get right or both don't")
         + _table(places, f"{name}: is the order fair? What stood at each place, and how often it was chosen")
-        + _table(near, f"{name}: the samples nearest to the line")
+        + (_table(near, f"{name}: the samples nearest to the line") if len(near) > 1 else "")
         + "</details>"
     )
 
 
-def _verdict_bars(facts: dict[str, Any]) -> str:
+def _verdict_bars(facts: dict[str, Any], report: dict[str, Any]) -> str:
     key = "".join(f'<span class="{verdict}">{verdict}</span> ' for verdict in VERDICTS)
     bars = "".join(
-        f'<dt>{escape(model)}</dt><dd class="bar">'
+        f'<dt>{escape(called(model, report))}</dt><dd class="bar">'
         + "".join(plots.bar(found["verdicts"][v] or 0, v, v) for v in VERDICTS)
         + "</dd>"
-        for model, found in facts["models"].items()
+        for model, found in [*facts["models"].items(), *facts["beside"].items()]
     )
     return f'<p class="key">{key}</p><dl class="bars">{bars}</dl>'
 

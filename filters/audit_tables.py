@@ -14,6 +14,7 @@ from build_bench.filters.comparing import STANDS
 from build_bench.filters.inputs import VERDICTS
 
 ALL = "all"
+SPARED = "at the first turn a right category counts as wrong here: nothing is correct, and the rule drops nothing"
 _GAPS = 10
 """Listed in a terminal."""
 
@@ -28,12 +29,30 @@ def letter(place: int) -> str:
     return chr(ord("A") + place)
 
 
+def called(model: str, report: dict[str, Any]) -> str:
+    """A model's name, with what it is if it is none."""
+    what = " (a baseline)" if model in report["baselines"] else " (a person)" if model in report["people"] else ""
+    return f"{model}{what}"
+
+
 def models_line(report: dict[str, Any]) -> str:
-    """Who was asked, baselines called so."""
-    asked, baselines = report["models"], report["baselines"]
-    names = ", ".join(f"{model} (a baseline)" if model in baselines else model for model in asked)
-    only = " No real model among them: nothing is said about how hard the samples are." if asked == baselines else ""
-    return f"{len(asked)} models: {names}.{only}"
+    """Who was asked, baselines and people called so, and who is shown but doesn't count."""
+    asked, beside = report["models"], report["beside"]
+    names = ", ".join(called(model, report) for model in asked)
+    only = (
+        ""
+        if set(asked) - {*report["baselines"], *report["people"]}
+        else " No real model among them: nothing is said about how hard the samples are."
+    )
+    others = f" Shown, but not counted: {', '.join(called(model, report) for model in beside)}." if beside else ""
+    return f"{len(asked)} models: {names}.{only}{others}"
+
+
+def thresholds(report: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """How many samples some thresholds keep: a row per scenario and one for all, after a row of headings."""
+    yield ("kept at", *(f"{line:.3g}" for line, _, _ in report["all"]["thresholds"]))
+    for name, facts in [*report["scenarios"].items(), (ALL, report["all"])]:
+        yield (name, *(f"{kept:,}" for _, kept, _ in facts["thresholds"]))
 
 
 def summary(report: dict[str, Any]) -> Iterator[tuple[str, ...]]:
@@ -57,26 +76,47 @@ def lines(report: dict[str, Any]) -> Iterator[str]:
     yield f"Rule {report['rule']}: dropped is what {line}."
     yield models_line(report)
     gaps = report["gaps"]
-    yield from (f"not answered as it is now, and so not counted: {gap}" for gap in gaps[:_GAPS])
+    yield from (f"not answered as it is now, so counted only where it answered: {gap}" for gap in gaps[:_GAPS])
     if len(gaps) > _GAPS:
         yield f"and {len(gaps) - _GAPS:,} more gaps: audit.json has them all"
     yield ""
     yield from aligned(summary(report))
     yield f"In the paper {percent(PAPER['before'])} were right at first before, {percent(PAPER['after'])} after."
-    for name, facts in report["scenarios"].items():
+    yield ""
+    yield from aligned(thresholds(report))
+    for name, facts in [*report["scenarios"].items(), (ALL, report["all"])]:
         yield ""
         yield f"{name}:"
-        head = ("model", "right", *VERDICTS[1:], "without it: kept again", "dropped too")
-        yield from ("    " + line for line in aligned([head, *_model_rows(facts)]))
-        close = [f"{s['id']} ({s['correct']}/{s['models']})" for side in facts["nearest"].values() for s in side[:2]]
-        yield f"    nearest to the line: {', '.join(close) or 'none'}"
+        yield from ("    " + line for line in aligned(models_table(facts, report)))
+        for rows in people_tables(facts, report):
+            yield ""
+            yield from ("    " + line for line in aligned(rows))
+        if facts["spared"] == facts["total"]:
+            yield f"    {SPARED}"
+        elif name != ALL:
+            near = [f"{s['id']} ({s['correct']}/{s['models']})" for side in facts["nearest"].values() for s in side[:2]]
+            yield f"    nearest to the line: {', '.join(near) or 'none'}"
 
 
-def _model_rows(facts: dict[str, Any]) -> Iterator[tuple[str, ...]]:
-    for model, found in facts["models"].items():
-        change = facts["without"][model]
-        shares = [found["verdicts"][verdict] for verdict in VERDICTS]
-        yield (model, *map(percent, shares), f"{change['to_kept']:,}", f"{change['to_dropped']:,}")
+def models_table(facts: dict[str, Any], report: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """What each model answered and how many samples change sides by it; who doesn't count changes none."""
+    yield ("model", "answered", *VERDICTS, "dropped only with it", "kept only with it")
+    for model, found in [*facts["models"].items(), *facts["beside"].items()]:
+        change = facts["without"].get(model)
+        sides = [f"{change['to_kept']:,}", f"{change['to_dropped']:,}"] if change else ["-", "-"]
+        shares = [percent(found["verdicts"][verdict]) for verdict in VERDICTS]
+        yield (called(model, report), f"{found['answered']:,}", *shares, *sides)
+
+
+def people_tables(facts: dict[str, Any], report: dict[str, Any]) -> Iterator[list[tuple[str, ...]]]:
+    """For each person: everyone on the samples that this person answered."""
+    for person, counts in facts["people"].items():
+        if counts[person][0]:
+            rows = [
+                (called(name, report), f"{answered:,}", percent(correct / answered if answered else None))
+                for name, (answered, correct) in counts.items()
+            ]
+            yield [(f"on what {person} answered", "answered", "correct"), *rows]
 
 
 def aligned(rows: Iterable[Sequence[str]]) -> list[str]:
@@ -97,26 +137,26 @@ def sample_lines(found: dict[str, Any]) -> Iterator[str]:
         yield f"    right: {found['right']}"
         for model, said in found["answers"].items():
             verdict = said["verdict"] if said["verdict"] is not None else "missing"
-            yield f"    {model}: {verdict or 'failed'}  {said.get('error') or repr(said['answer'])}"
+            text = said.get("error") or ("" if said["answer"] is None else repr(said["answer"]))
+            yield f"    {model}: {verdict or 'failed'}  {text}".rstrip()
 
 
 def tables(report: dict[str, Any]) -> dict[str, list[Sequence[Any]]]:
     """File name -> rows, the first of them headings."""
     curves: list[Sequence[Any]] = [("scenario", "threshold", "kept", "accuracy_of_kept")]
     models: list[Sequence[Any]] = [
-        ("scenario", "model", "baseline", "answered", *VERDICTS, "without_it_kept", "without_it_dropped")
+        ("scenario", "model", "baseline", "counted", "answered", *VERDICTS, "without_it_kept", "without_it_dropped")
     ]
     places: list[Sequence[Any]] = [("scenario", "place", "stands_there", "offered", "chosen")]
     near: list[Sequence[Any]] = [("scenario", "side", "id", "correct", "models")]
     agreement: list[Sequence[Any]] = [("scenario", "model", "other", "agreement")]
     for name, facts in [(ALL, report["all"]), *report["scenarios"].items()]:
         curves += [(name, *point) for point in facts["curve"]]
+        for model, found in [*facts["models"].items(), *facts["beside"].items()]:
+            change = facts["without"].get(model, {"to_kept": None, "to_dropped": None}).values()
+            what = (model in report["baselines"], model in report["models"])
+            models.append((name, model, *what, found["answered"], *found["verdicts"].values(), *change))
     for name, facts in report["scenarios"].items():
-        for model, found in facts["models"].items():
-            change = facts["without"][model].values()
-            models.append(
-                (name, model, model in report["baselines"], found["answered"], *found["verdicts"].values(), *change)
-            )
         for at in facts["places"]:
             what = STANDS.get(at["stands_there"], at["stands_there"])
             places.append((name, letter(at["place"]), what, at["offered"], at["chosen"]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from build_bench.answers import CORRECT, WRONG
 from build_bench.filters import first_turn
 from build_bench.filters.first_turn import ANSWERED, RIGHT, Rule
 from build_bench.filters.inputs import VERDICTS, Inputs
-from build_bench.filters.keep_list import Marked
+from build_bench.filters.keep_list import PERSON, Marked
 from build_bench.filters.predictions import FAILED
 
 Numbers = npt.NDArray[np.int64]
@@ -86,6 +86,36 @@ def without_each(marks: pl.DataFrame, models: Sequence[str], rule: Rule) -> dict
     for place, model in enumerate(models):
         then = dropped(correct - right[:, place], asked - answered[:, place])
         found[model] = {"to_kept": int((now & ~then).sum()), "to_dropped": int((then & ~now).sum())}
+    return found
+
+
+def by_people(marks: pl.DataFrame, asked: Sequence[str]) -> dict[str, dict[str, list[int]]]:
+    """Person -> of the samples that this person answered, for each that was asked (the person first): how many were
+    answered, and how many of them right. So people and models are compared on the same samples."""
+    people = [name for name in asked if name.startswith(PERSON)]
+    if not people:
+        return {}
+    matrix = _matrix(marks, asked)
+    found = {}
+    for person in people:
+        same = matrix[matrix[:, asked.index(person)] >= ANSWERED]
+        counts = {
+            name: [int((same[:, at] >= ANSWERED).sum()), int((same[:, at] == RIGHT).sum())]
+            for at, name in enumerate(asked)
+        }
+        found[person] = {person: counts[person], **counts}
+    return found
+
+
+def people_in_all(scenarios: Sequence[Mapping[str, Mapping[str, Sequence[int]]]]) -> dict[str, dict[str, list[int]]]:
+    """`by_people` of several scenarios, added up."""
+    found: dict[str, dict[str, list[int]]] = {}
+    for by_person in scenarios:
+        for person, counts in by_person.items():
+            into = found.setdefault(person, {})
+            for name, (answered, correct) in counts.items():
+                before = into.get(name, [0, 0])
+                into[name] = [before[0] + answered, before[1] + correct]
     return found
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
@@ -12,6 +14,9 @@ from build_bench.errors import InputError
 from build_bench.filters.inputs import Inputs
 from build_bench.filters.predictions import FAILED, path_of
 from build_bench.store import Work
+
+_REASONS, _LONG = 3, 200
+"""Reasons that a line lists, and characters of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +29,13 @@ class Coverage:
     missing: int
     failed: int
     """Tried as they are now, without an answer."""
+    why: str = ""
+    """What they failed for."""
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """All four."""
+        return {name: getattr(self, name) for name in ("fresh", "stale", "missing", "failed")}
 
     @property
     def complete(self) -> bool:
@@ -31,8 +43,16 @@ class Coverage:
         return not (self.stale or self.missing or self.failed)
 
     def __str__(self) -> str:
-        parts = [f"{count:,} {name}" for name, count in asdict(self).items() if name != "fresh" and count]
-        return ", ".join(parts) or "complete"
+        parts = [f"{count:,} {name}" for name, count in self.counts.items() if name != "fresh" and count]
+        return (", ".join(parts) or "complete") + (f" ({self.why})" if self.why else "")
+
+
+def reasons(found: Iterable[str]) -> str:
+    """Why samples failed, the most frequent reasons first, with how often where there are several."""
+    counted = Counter(text.removeprefix("failed: ") for text in found).most_common()
+    listed = [text[:_LONG] + (f" ({count:,} times)" if len(counted) > 1 else "") for text, count in counted[:_REASONS]]
+    more = [f"and {len(counted) - _REASONS:,} other reasons"] if len(counted) > _REASONS else []
+    return "; ".join(listed + more)
 
 
 def of(path: Path, inputs: Inputs) -> Coverage:
@@ -55,7 +75,16 @@ def of(path: Path, inputs: Inputs) -> Coverage:
         )
     except pl.exceptions.PolarsError as error:
         raise InputError(f"{path} can't be read: {error}", "delete it and predict again") from error
-    return Coverage(fresh, known - fresh - failed, total - known, failed)
+    why = reasons(_errors(path, expected)) if failed else ""
+    return Coverage(fresh, known - fresh - failed, total - known, failed, why)
+
+
+def _errors(path: Path, expected: pl.LazyFrame) -> list[str]:
+    """Why samples failed as they are now, a text for each."""
+    rows = pl.scan_parquet(path).filter(pl.col("verdict") == FAILED)
+    now = rows.join(expected, left_on=["id", "input_digest"], right_on=["id", "expected"], how="semi")
+    found = [json.loads(text or "{}") for text in now.select("runtime").collect()["runtime"]]
+    return [str(one.get("error") or "no reason given") for one in found if isinstance(one, dict)]
 
 
 def table(work: Work, models: Sequence[str], inputs: Mapping[str, Inputs]) -> dict[str, dict[str, Coverage]]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -17,6 +17,8 @@ from build_bench.filters.inputs import Inputs
 from build_bench.filters.keep_list import KeepStamp
 from build_bench.store import Work
 
+FILTER = "run build-bench filter with the --threshold that you want, and --models if you named some"
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -24,9 +26,10 @@ class Choice:
 
     rule: Rule
     models: tuple[str, ...] = ()
-    """Those asked; all in the cache if none is named."""
+    """Those asked; those that `keep_list.counted` gives if none is named."""
     allow_missing: bool = False
     engine: str = "cpu"
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,7 @@ def filter_(work: Work, scenarios: Sequence[str], choice: Choice) -> dict[str, A
     Raises `InputError` listing what isn't covered, unless that is allowed; no keep list is touched then.
     """
     engine = keep_list.engine(choice.engine)
-    models = keep_list.chosen_models(work, choice.models)
+    models = keep_list.chosen_models(work, choice.models, choice.left_out)
     shown = read_inputs(work, scenarios)
     marked = {name: keep_list.mark(work, models, name, found) for name, found in shown.items()}
     decided = {name: keep_list.decide(found, choice.rule, engine) for name, found in marked.items()}
@@ -76,7 +79,7 @@ def filter_(work: Work, scenarios: Sequence[str], choice: Choice) -> dict[str, A
         keep_list.refuse_gaps(covered)
     for name, table in decided.items():
         files = marked[name].files
-        gaps = {model: asdict(found[name]) for model, found in covered.items() if not found[name].complete}
+        gaps = {model: found[name].counts for model, found in covered.items() if not found[name].complete}
         stamp = KeepStamp(
             choice.rule.name,
             str(choice.rule.threshold),
@@ -84,15 +87,17 @@ def filter_(work: Work, scenarios: Sequence[str], choice: Choice) -> dict[str, A
             {model: files[model].digest if model in files else "" for model in models},
             shown[name].key,
             gaps,
+            choice.left_out,
         )
         keep_list.write(work, name, table, stamp)
-    return report(read(work, list(decided)))
-
-
-def report(lists: Mapping[str, KeepList]) -> dict[str, Any]:
-    """What a filter came to."""
+    lists = read(work, list(decided))
     said = keep_list.facts({name: found.stamp for name, found in lists.items()})
-    return {**said, "scenarios": {name: {"total": len(k.table), **k.facts()} for name, k in lists.items()}}
+    return {
+        **said,
+        "beside": [name for name in predictions.models(work) if name not in models],
+        "gaps": coverage.gaps(covered),
+        "scenarios": {name: {"total": len(k.table), **k.facts()} for name, k in lists.items()},
+    }
 
 
 def read(work: Work, scenarios: Sequence[str]) -> dict[str, KeepList]:
@@ -120,20 +125,42 @@ def fresh(work: Work, scenarios: Sequence[str]) -> dict[str, KeepList]:
     return lists
 
 
+def former(work: Work, scenarios: Sequence[str]) -> Choice | None:
+    """How the scenarios were filtered last, whether or not that still fits, or others if these never were; None if none
+    was.
+
+    Raises `InputError` if that can't be told: nobody's threshold is to become another without a word.
+    """
+    every = sorted(path.stem for path in work.keep("").parent.glob("*.parquet"))
+    there = [name for name in scenarios if name in every] or every
+    stamps = {name: keep_list.read_stamp(work, name) for name in there}
+    choices = {
+        Choice(
+            Rule(Fraction(stamp.threshold)),
+            () if stamp.all_models else tuple(stamp.models),
+            any(one.gaps for one in stamps.values() if one),
+            left_out=stamp.left_out,
+        )
+        for stamp in stamps.values()
+        if stamp
+    }
+    if unread := [name for name, stamp in stamps.items() if stamp is None]:
+        raise InputError(f"the keep list of {', '.join(unread)} can't be read", FILTER)
+    if len(choices) > 1:
+        rules = ", ".join(f"{name} by {stamp.rule}" for name, stamp in stamps.items() if stamp)
+        raise InputError(f"the scenarios were filtered by different rules or models: {rules}", FILTER)
+    return next(iter(choices), None)
+
+
 def again(work: Work, scenarios: Sequence[str]) -> tuple[dict[str, KeepList], str]:
     """Fresh keep lists for `all`: those there are, or filtered as before; or none, and why not in a line."""
     if not predictions.models(work):
         return {}, "There are no predictions, so no split `filtered`: run build-bench predict, then all again."
-    stamp = next(filter(None, (keep_list.read_stamp(work, name) for name in scenarios)), None)
-    choice = Choice(first_turn.rule())
-    if stamp:
-        rule = Rule(Fraction(stamp.threshold))
-        choice = Choice(rule, () if stamp.all_models else tuple(stamp.models), bool(stamp.gaps))
     try:
-        filter_(work, scenarios, choice)
+        filter_(work, scenarios, former(work, scenarios) or Choice(first_turn.rule()))
         return fresh(work, scenarios), ""
     except (InputError, UsageError) as error:  # a model that was asked formerly may be gone
-        return {}, f"Not filtered, so no split `filtered`: {error.message}"
+        return {}, f"Not filtered, so no split `filtered`: {error.message}; {error.hint}"
 
 
 def status(work: Work, scenario: str) -> dict[str, Any]:

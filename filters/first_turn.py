@@ -26,6 +26,8 @@ DEFAULT = "0.25"
 _DIGITS = 20
 _SHARE = re.compile(r"[0-9]+|[0-9]*\.[0-9]+|[0-9]+/[0-9]+")
 """Without exponents: `Fraction` writes out a power of ten, however high."""
+_PERCENT = 2
+"""From here on a number is a percentage typed for a share; just above 1 keeps all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +67,14 @@ def named(name: str) -> Rule:
 
 
 def share(text: str | Fraction, option: str) -> Fraction:
-    """A share of models, exactly. Raises `UsageError` if `text` is no number from 0 on."""
+    """A share of models, exactly. Raises `UsageError` if `text` is no number from 0 to less than `_PERCENT`."""
     with contextlib.suppress(ZeroDivisionError):
         if isinstance(text, Fraction) or (len(text) <= _DIGITS and _SHARE.fullmatch(text)):
             value = Fraction(text)
-            if 0 <= value <= 1_000:
+            if 0 <= value < _PERCENT:
                 return value
+            meant = f"did you mean {float(value / 100):g}?" if value <= 100 else ""
+            raise UsageError(f"{option} {text}: expected a share of the models, as in 0.25", meant)
     raise UsageError(f"{option} {text}: expected a share of the models, as in 0.25 or 1/4")
 
 

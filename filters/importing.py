@@ -25,6 +25,7 @@ from build_bench.answers import UNPARSED
 from build_bench.errors import InputError, UsageError
 from build_bench.filters import predictions, tables
 from build_bench.filters.inputs import VERDICTS, Inputs, judge, plan_rows
+from build_bench.filters.keep_list import PERSON
 from build_bench.filters.predictions import FAILED, Prediction
 from build_bench.filters.tables import OPTIONAL, REQUIRED, Line
 from build_bench.store import Work
@@ -52,7 +53,8 @@ class _Row:
 
 def import_file(work: Work, path: Path, inputs: Mapping[str, Inputs], *, replace: bool = False) -> dict[str, Any]:
     """Add a table to the cache. Returns rows, imported (model -> answers), failed, repeated (rows said twice), stale,
-    passed_over. `replace`: its answers take the place of others that the cache has of these models.
+    changed (model -> samples that changed since the cache had the very same answer, where no digest tells which it is
+    to), passed_over. `replace`: its answers take the place of others that the cache has of these models.
 
     Raises `InputError` naming file and line for what can't be used, `UsageError` for a format that isn't known.
     """
@@ -68,11 +70,14 @@ def import_file(work: Work, path: Path, inputs: Mapping[str, Inputs], *, replace
     digests = {name: d for shown in inputs.values() for name, d in shown.table.select("id", "input_digest").rows()}
     rows, problems = _judged(work, lines, scenario_of, digests, path.name)
     unique, differing = _unique(rows, unit)
-    _refuse(path, unit, sorted(problems + differing))
+    once = "a model answers a sample once: several splits, configs or runs in one table repeat ids" if differing else ""
+    _refuse(path, unit, sorted(problems + differing), once)
     made: Made = {}
     for row in unique:
         made.setdefault((row.model, scenario_of[row.made.id]), []).append(row.made)
     _check_files(work, path, made, inputs, replace)
+    dated = "input_digest" in columns
+    changed = {} if dated else _same_as_before(work, made)
     for (model, scenario), added in made.items():
         predictions.merge(work, model, scenario, added, inputs[scenario])
     answered = Counter({row.model: 0 for row in unique})
@@ -83,6 +88,7 @@ def import_file(work: Work, path: Path, inputs: Mapping[str, Inputs], *, replace
         "imported": dict(sorted(answered.items())),
         "failed": len(unique) - answered.total(),
         "repeated": len(lines) - len(unique),
+        "changed": changed,
         "stale": sum(row.made.input_digest != digests[row.made.id] for row in unique),
         "passed_over": passed_over,
     }
@@ -102,8 +108,33 @@ def _judged(
         made = _prediction(line.cells, plans[name], digests[name], source)
         if said and said != made.verdict:
             problems.append((line.number, f"{name}: the answer {text!r} is {made.verdict}, not {said}"))
-        rows.append(_Row(line.number, line.cells["model"], said, made))
+        rows.append(_Row(line.number, _called(line.cells), said, made))
     return rows, problems
+
+
+def _called(cells: Mapping[str, Any]) -> str:
+    """The model's name; a person's is marked as one, whatever this person wrote."""
+    name = str(cells["model"])
+    is_person = _runtime(cells.get("runtime")).get("person") is True
+    return f"{PERSON}{name}" if is_person and not name.startswith(PERSON) else name
+
+
+def _same_as_before(work: Work, made: Made) -> dict[str, int]:
+    """Model -> samples that the cache has only the same answer to, given when they showed something else."""
+    found: Counter[str] = Counter()
+    for (model, scenario), added in made.items():
+        file = predictions.path_of(work, model, scenario)
+        if file.exists():
+            there: dict[str, dict[str, str]] = {}
+            for name, digest, text in predictions.read(file, model).select("id", "input_digest", "answer").rows():
+                there.setdefault(name, {})[digest] = text
+            found[model] += sum(
+                row.verdict != FAILED
+                and row.input_digest not in there.get(row.id, {})
+                and row.answer in there.get(row.id, {}).values()
+                for row in added
+            )
+    return {model: count for model, count in sorted(found.items()) if count}
 
 
 def _prediction(cells: Mapping[str, Any], plan: Mapping[str, Any], now: str, source: str) -> Prediction:
@@ -136,7 +167,7 @@ def _cell_problems(cells: Mapping[str, Any], scenario_of: Mapping[str, str]) -> 
     if not cells["model"].strip():
         yield "the model has no name"
     try:
-        predictions.folder_name(cells["model"])
+        predictions.folder_name(_called(cells))
     except UsageError as error:
         yield error.message
     if cells["id"] not in scenario_of:
@@ -159,7 +190,7 @@ def _is_unicode(text: str) -> bool:
 def _with_nearest(problem: str, known: Iterable[str]) -> str:
     """An unknown id with the nearest that is known: looked for where it is shown, as it takes a while."""
     start, _, name = problem.partition(UNKNOWN)
-    near = difflib.get_close_matches(name.strip("'"), list(known), n=1, cutoff=0) if name and not start else []
+    near = difflib.get_close_matches(name.strip("'"), list(known), n=1) if name and not start else []
     return f"{problem}, did you mean {near[0]!r}?" if near else problem
 
 
@@ -217,8 +248,9 @@ def _runtime(value: Any) -> dict[str, Any]:
     return dict(value) if isinstance(value, dict) else {"note": value} if value else {}
 
 
-def _refuse(path: Path, unit: str, problems: Problems) -> None:
+def _refuse(path: Path, unit: str, problems: Problems, why: str = "") -> None:
     if problems:
         listed = "\n    ".join(f"{unit} {number}: {problem}" for number, problem in problems[:SHOWN])
         more = f"\n    and {len(problems) - SHOWN:,} more" if len(problems) > SHOWN else ""
-        raise InputError(f"{path} can't be imported:\n    {listed}{more}", "mend or remove these; nothing was imported")
+        hint = "mend or remove these; nothing was imported"
+        raise InputError(f"{path} can't be imported:\n    {listed}{more}", f"{why}; {hint}" if why else hint)

@@ -6,6 +6,7 @@ It decides, it cuts nothing: `assemble` applies it, while it is fresh.
 from __future__ import annotations
 
 import contextlib
+import difflib
 import importlib.util
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -18,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from build_bench import store
-from build_bench.errors import InputError, UsageError, unknown
+from build_bench.errors import InputError, UsageError
 from build_bench.filters import binding, coverage, first_turn, predictions
 from build_bench.filters.first_turn import Rule
 from build_bench.filters.inputs import Inputs
@@ -31,6 +32,8 @@ _CONTENT = "content"
 _AGAIN = "run build-bench filter: it is made again"
 BASELINE = "baseline:"
 """Begins the name of a model that looks at nothing."""
+PERSON = "person:"
+"""Begins the name of a person who answered a study."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +44,15 @@ class KeepStamp:
     threshold: str
     """Exactly, as a decimal or a fraction."""
     all_models: bool
-    """Whether all that the cache held were asked, rather than those that --models names."""
+    """Whether those that `counted` gives were asked, rather than those that --models names."""
     models: dict[str, str]
     """Model -> digest of what it said; empty if it said nothing of this scenario."""
     inputs: str
     """Digest of what the samples showed."""
     gaps: dict[str, dict[str, int]]
     """Model -> stale, missing and failed samples, where --allow-missing let them pass."""
+    left_out: tuple[str, ...] = ()
+    """Models that --except names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +70,48 @@ class Marked:
         return first_turn.tally(self.table, len(self.files))
 
 
-def chosen_models(work: Work, wanted: Sequence[str]) -> list[str]:
-    """The models wanted, or all in the cache. Raises `UsageError` for one that isn't there, `InputError` if none is."""
+def counted(known: Sequence[str]) -> list[str]:
+    """Those that count where nobody names any: the real models, or the baselines if there is none.
+
+    Baselines beside models would move the line: what looks at no picture is right by chance. People answer a few.
+    """
+    real = [name for name in known if not name.startswith((BASELINE, PERSON))]
+    return real or [name for name in known if name.startswith(BASELINE)]
+
+
+def chosen_models(work: Work, wanted: Sequence[str], left_out: Sequence[str] = ()) -> list[str]:
+    """The models wanted, or else those that count, without those left out.
+
+    Raises `UsageError` for a name that isn't there, `InputError` if no model is left.
+    """
     known = predictions.models(work)
-    for name in wanted:
-        if name not in known:
-            raise unknown("model with predictions", name, known)
     if not known:
         raise InputError(f"there are no predictions in {work.predictions}", "run build-bench predict first")
-    return [name for name in known if name in wanted or not wanted]
+    for name in (*wanted, *left_out):
+        if name not in known:
+            raise _unknown(name, known)
+    others = [name for name in known if name not in left_out]
+    chosen = [name for name in others if name in wanted] if wanted else counted(others)
+    if not chosen:
+        raise InputError(
+            f"no model is left that counts, of {', '.join(known)}",
+            "run build-bench predict, or name with --models who is to count",
+        )
+    return chosen
+
+
+def uncounted(work: Work, chosen: Sequence[str], left_out: Sequence[str] = ()) -> list[str]:
+    """Baselines and people in the cache beside the models chosen."""
+    others = (name for name in predictions.models(work) if name not in chosen and name not in left_out)
+    return [name for name in others if name.startswith((BASELINE, PERSON))]
+
+
+def _unknown(name: str, known: Sequence[str]) -> UsageError:
+    """A model may be called without its kind and organisation: the nearest is named in full."""
+    spelled = {part: model for model in known for part in (model.rpartition("/")[2], model.partition(":")[2], model)}
+    near = difflib.get_close_matches(name, [part for part in spelled if part], n=1)
+    meant = f"did you mean {spelled[near[0]]!r}? " if near else ""
+    return UsageError(f"there is no model with predictions {name!r}", f"{meant}known: {', '.join(known)}")
 
 
 def mark(work: Work, models: Sequence[str], scenario: str, inputs: Inputs) -> Marked:
@@ -117,7 +155,7 @@ def refuse_gaps(covered: Mapping[str, Mapping[str, coverage.Coverage]]) -> None:
         listed = "\n    ".join(found)
         raise InputError(
             f"not every model has answered every sample as it is now:\n    {listed}",
-            "run build-bench predict again, leave models out with --models, or allow it with --allow-missing",
+            "run build-bench predict again, leave a model out with --except, or allow it with --allow-missing",
         )
 
 
@@ -158,9 +196,13 @@ def why_stale(work: Work, scenario: str, stamp: KeepStamp, inputs: Inputs) -> st
     """What has changed since a keep list was decided, in words; empty if nothing has. Writes nothing."""
     if stamp.inputs != inputs.key:
         return "keep list: samples changed since they were filtered"
-    now = predictions.models(work)
-    if stamp.all_models and (new := sorted(set(now) - set(stamp.models))):
-        return f"keep list: predictions came in of {', '.join(new)}"
+    if stamp.all_models:
+        there = predictions.models(work)
+        now = counted([name for name in there if name not in stamp.left_out])
+        if new := sorted(set(now) - set(stamp.models)):
+            return f"keep list: predictions came in of {', '.join(new)}"
+        if gone := [name for name in stamp.models if name in there and name not in now]:
+            return f"keep list: {', '.join(gone)} no longer count: only models do, where there is one"
     found = {model: predictions.digest(work, model, scenario, inputs) for model in stamp.models}
     changed = [model for model, digest in stamp.models.items() if digest != found[model]]
     return f"keep list: predictions changed of {', '.join(changed)}" if changed else ""

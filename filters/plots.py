@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
@@ -60,17 +61,25 @@ def curve(
 def _axes(at: object, last: float, top: float, percent: bool) -> str:
     assert callable(at)
     parts = []
-    for share in (0, 0.25, 0.5, 0.75, 1):
-        x, bottom = at(last * share, 0)
-        parts.append(f'<text x="{x}" y="{bottom + 13}" text-anchor="middle">{last * share:.3g}</text>')
-        left, y = at(0, top * share)
-        value = top * share
-        number = f"{100 * value:.3g}%" if percent else f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
+    for value in ticks(last):
+        x, bottom = at(value, 0)
+        parts.append(f'<text x="{x}" y="{bottom + 13}" text-anchor="middle">{value:.3g}</text>')
+    for value in ticks(top) if percent else ticks(top, least=1):
+        left, y = at(0, value)
+        number = f"{100 * value:.3g}%" if percent else f"{value:,.0f}"
         parts.append(f'<path class="grid" d="M{left} {y}H{WIDTH - RIGHT}"/>')
         parts.append(f'<text x="{left - 5}" y="{y + 3.5}" text-anchor="end">{number}</text>')
     middle = (LEFT + WIDTH - RIGHT) / 2
     parts.append(f'<text x="{middle}" y="{HEIGHT - 5}" text-anchor="middle">threshold (share of models)</text>')
     return "".join(parts)
+
+
+def ticks(top: float, least: float = 0.0) -> list[float]:
+    """Round numbers from 0 to `top`, five or fewer steps of 1, 2, 2.5 or 5 times a power of ten, `least` or more."""
+    power = 10.0 ** math.floor(math.log10(top / 4))
+    steps = (power * factor for factor in (1, 2, 2.5, 5, 10, 20))
+    step = next(step for step in steps if step >= least and step % (least or step) == 0 and top / step <= 5)
+    return [round(step * number, 10) for number in range(int(top / step + 1e-9) + 1)]
 
 
 def bar(share: float, css: str, name: str) -> str:

@@ -30,6 +30,7 @@ from tests.predicted import SCENARIOS, predict, right, wrong
 
 RULE = first_turn.rule("0.5")
 MODELS = ["baseline:first", "odd", "third"]
+CHOICE = Choice(RULE, tuple(MODELS))
 NASTY = '<script>alert("x")</script> & more'
 
 histograms = st.dictionaries(
@@ -50,7 +51,8 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Work:
 
 
 def audit(work: Work, thresholds: str = "0:1.2:0.1", rule: Rule = RULE, **more: Any) -> dict[str, Any]:
-    return stages.audit(work, SCENARIOS, Choice(rule), sweep.thresholds(thresholds), **more)
+    models = more.pop("models", tuple(MODELS))
+    return stages.audit(work, SCENARIOS, Choice(rule, models), sweep.thresholds(thresholds), **more)
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +78,7 @@ def test_the_sweep_is_the_rule_threshold_by_threshold(
 
 def test_the_curve_is_what_filtering_at_each_threshold_keeps(work: Work, report: dict[str, Any]) -> None:
     for place, threshold in enumerate(sweep.thresholds("0:1.2:0.1")):
-        kept = stages.filter_(work, SCENARIOS, Choice(Rule(threshold)))["scenarios"]
+        kept = stages.filter_(work, SCENARIOS, Choice(Rule(threshold), tuple(MODELS)))["scenarios"]
         for scenario in SCENARIOS:
             facts = report["scenarios"][scenario]
             assert facts["curve"][place][1] == kept[scenario]["kept"]
@@ -162,14 +164,12 @@ def test_a_range_is_exact_and_has_both_ends() -> None:
 
 def test_a_sample_is_explained_by_its_counts_and_every_answer(work: Work) -> None:
     names = ids(work)
-    out, stays = stages.explain(work, SCENARIOS, Choice(RULE), [names[3], names[1]])
+    out, stays = stages.explain(work, SCENARIOS, CHOICE, [names[3], names[1]])
     assert (out["correct"], out["models"], out["needed"], out["kept"]) == (2, 3, 2, False)
     assert "dropped: 2 of 3 models were right" in out["why"]
     assert out["answers"]["third"] == {"verdict": "correct", "answer": out["right"]}
     assert stays["kept"]
-    assert stages.explain(work, SCENARIOS, Choice(RULE), [ids(work, "rod")[0]])[0]["why"].startswith(
-        "kept: at the first"
-    )
+    assert stages.explain(work, SCENARIOS, CHOICE, [ids(work, "rod")[0]])[0]["why"].startswith("kept: at the first")
 
 
 def test_a_candidate_that_was_rejected_is_explained_by_its_reason(work: Work) -> None:
@@ -238,7 +238,8 @@ def test_chromium_shows_the_page_without_scrolling_sideways(page: Path, tmp_path
 
 def test_the_command_prints_a_table_json_or_one_sample(work: Work, page: Path) -> None:
     run = CliRunner().invoke
-    shared = ["--work", str(work.root), *SCENARIOS]
+    named = [part for name in MODELS for part in ("--models", name)]
+    shared = ["--threshold", "0.25", *named, "--work", str(work.root), *SCENARIOS]
     table = run(cli.group, ["audit", *shared])
     assert table.exit_code == 0, table.output
     assert "Rule first_turn_25_v1" in table.output
@@ -267,7 +268,7 @@ def test_a_sample_is_explained_by_the_right_answer_as_it_is_now(work: Work, tmp_
     plans[1]["answer"] = next(category for category in plans[1]["categories"] if category != former)
     pq.write_table(pa.Table.from_pylist(plans, table.schema), copied.plans("mvp_n"), row_group_size=1024)
     before = predictions.path_of(copied, "odd", "mvp_n").read_bytes()
-    (found,) = stages.explain(copied, SCENARIOS, Choice(RULE), [plans[1]["id"]])
+    (found,) = stages.explain(copied, SCENARIOS, CHOICE, [plans[1]["id"]])
     assert found["answers"]["odd"] == {"verdict": "wrong", "answer": former}
     assert predictions.path_of(copied, "odd", "mvp_n").read_bytes() == before
     (filtered,) = audit(copied, samples=[plans[1]["id"]])["samples"].values()
@@ -287,14 +288,14 @@ def test_gaps_are_counted_and_folded_away_before_the_tables(work: Work, tmp_path
     for number in range(22):
         predict(copied, f"partial <{number}>", right, ["rod"])
     page = tmp_path / "audit.html"
-    report = audit(copied, page=page)
+    report = audit(copied, page=page, models=())
     text = page.read_text(encoding="utf-8")
     folded = re.search(r'<details class="gaps"><summary>(.*?)</summary><ul>(.*?)</ul></details>', text)
     assert folded
     assert "22 gaps" in folded[1]
     assert folded[2].count("<li>") == len(report["gaps"]) == 22
     assert "partial &lt;3&gt;, mvp_n" in folded[2]
-    assert text.count("not counted") == 1
+    assert text.count("Counted only where") == 1
     lines = list(audit_tables.lines(report))
-    assert sum("not counted" in line for line in lines) == 10
+    assert sum("counted only where it answered" in line for line in lines) == 10
     assert "and 12 more gaps: audit.json has them all" in lines

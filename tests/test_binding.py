@@ -30,7 +30,7 @@ Changed = Callable[[pa.Table], pa.Table]
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Work:
     work = predicted.built(tmp_path_factory.mktemp("bound"))
-    predict(work, "baseline:odd", lambda turn, number: right(turn, number) if number % 3 == 0 else wrong(turn, number))
+    predict(work, "odd", lambda turn, number: right(turn, number) if number % 3 == 0 else wrong(turn, number))
     predict(work, "third", wrong)
     return work
 
@@ -107,7 +107,7 @@ def test_rows_that_another_program_shuffled_are_counted_where_they_belong(
     filtered(work)
     before, report = keep_lists(work), audited(work)
     shutil.rmtree(work.root / "keep")
-    change(predictions.path_of(work, "baseline:odd", "mvp_n"), shuffled)
+    change(predictions.path_of(work, "odd", "mvp_n"), shuffled)
     filtered(work)
     assert keep_lists(work) == before
     assert audited(work) == report
@@ -118,9 +118,9 @@ def test_rows_that_another_program_shuffled_are_counted_where_they_belong(
     [
         (lambda table: replaced(table, verdict="correct"), "but its verdict is correct"),
         (verdicts_swapped, "but its verdict is"),
-        (lambda table: table.slice(2), "baseline:odd, mvp_n: 2 missing"),
+        (lambda table: table.slice(2), "odd, mvp_n: 2 missing"),
         (lambda table: pa.concat_tables([table, table.slice(0, 1)]), "two predictions of one input"),
-        (lambda table: replaced(table, model="other"), "another model than baseline:odd"),
+        (lambda table: replaced(table, model="other"), "another model than odd"),
     ],
 )
 def test_a_predictions_file_that_another_program_changed_is_never_trusted(
@@ -129,7 +129,7 @@ def test_a_predictions_file_that_another_program_changed_is_never_trusted(
     monkeypatch.setattr(binding, "_YOUNG", 0)
     filtered(work)
     before = keep_lists(work)
-    path = predictions.path_of(work, "baseline:odd", "mvp_n")
+    path = predictions.path_of(work, "odd", "mvp_n")
     change(path, changed)
     with pytest.raises(InputError) as refused:
         filtered(work)

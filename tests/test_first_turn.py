@@ -130,7 +130,7 @@ def test_another_threshold_is_another_rule() -> None:
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Work:
     work = predicted.built(tmp_path_factory.mktemp("filtered"))
-    predict(work, "baseline:odd", lambda turn, number: right(turn, number) if number % 3 == 0 else wrong(turn, number))
+    predict(work, "odd", lambda turn, number: right(turn, number) if number % 3 == 0 else wrong(turn, number))
     predict(work, "org/model", wrong)
     predict(work, "third", wrong)
     return work
@@ -206,7 +206,7 @@ def test_a_keep_list_goes_stale_with_what_it_was_decided_on(work: Work) -> None:
     filtered(work)
     assert why() == []
     facts = stages.status(work, settings(), ["mvp_n"])["scenarios"]["mvp_n"]
-    assert facts["predicted_by"] == dict.fromkeys(["baseline:odd", "org/model", "third"], facts["built"])
+    assert facts["predicted_by"] == dict.fromkeys(["odd", "org/model", "third"], facts["built"])
     assert facts["kept"] < facts["built"]
     predict(work, "third", right, ["mvp_n"])
     assert why() == ["keep list: predictions changed of third"]
@@ -218,12 +218,13 @@ def test_a_keep_list_goes_stale_with_what_it_was_decided_on(work: Work) -> None:
     assert stages.assemble(work, settings(), SCENARIOS, unfiltered=True)["threshold"] is None
 
 
-def test_both_splits_are_assembled_with_counts_models_and_the_papers_numbers(work: Work) -> None:
-    filtered(work)
+def test_both_splits_are_assembled_with_counts_and_models(work: Work) -> None:
+    stages.predict_baselines(work, SCENARIOS, 0, ["baseline:abstain"])
+    filtered(work, models=("odd", "org/model", "baseline:abstain"))
     manifest = stages.assemble(work, settings(), SCENARIOS)
     assert (manifest["rule"], manifest["threshold"]) == ("first_turn_25_v1", 0.25)
-    assert set(manifest["models"]) == {"baseline:odd", "org/model", "third"}
-    assert [name for name, facts in manifest["models"].items() if facts["baseline"]] == ["baseline:odd"]
+    assert set(manifest["models"]) == {"odd", "org/model", "baseline:abstain"}
+    assert [name for name, facts in manifest["models"].items() if facts["baseline"]] == ["baseline:abstain"]
     splits = manifest["scenarios"]["mvp_n"]["splits"]
     assert 0 < splits["filtered"] < splits["unfiltered"]
     parts = {half: list(work.dataset.glob(f"data/mvp_n/*/{half}-*.parquet")) for half in ("kept", "dropped")}
@@ -233,8 +234,7 @@ def test_both_splits_are_assembled_with_counts_models_and_the_papers_numbers(wor
     assert {row["num_models"] for half in rows.values() for row in half} == {3}
     assert not list(work.dataset.glob("data/rod/*/dropped-*"))
     text = (work.dataset / "README.md").read_text(encoding="utf-8")
-    assert "`baseline:odd` (a baseline)" in text
-    assert "4,197 | 2,591" in text
+    assert "`baseline:abstain` (a baseline)" in text
 
 
 def test_without_predictions_there_is_one_split_and_all_says_so_in_a_line(work: Work) -> None:

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from build_bench import cli
+from build_bench import cli, store
 from build_bench.errors import BuildBenchError, InputError, UsageError
 from build_bench.filters import coverage, inputs, predictions
 from build_bench.store import Work
@@ -235,3 +235,53 @@ def test_columns_of_a_table_that_nobody_reads_may_be_there_twice(work: Work, tmp
     csv.writer(text).writerows([("model", "id", "answer", "note", "note"), ("m", table(work)[-1]["id"], "A.", 1, 2)])
     (tmp_path / "t.csv").write_text(text.getvalue())
     assert imported(work, tmp_path / "t.csv")["passed_over"] == ["note", "note"]
+
+
+def test_an_old_table_imported_anew_is_told_where_no_digest_tells(work: Work, tmp_path: Path) -> None:
+    old = write(tmp_path / "t.csv", table(work))
+    questions = tmp_path / "questions.jsonl"
+    done = CliRunner().invoke(cli.group, ["predict", "--export", str(questions), "--work", str(work.root)])
+    assert done.exit_code == 0, done.output
+    asked = {row["id"]: row for row in map(json.loads, questions.read_text().splitlines())}
+    turns = [turn for scenario in SCENARIOS for turn in inputs.first_turns(work, scenario)]
+    assert [(t.prompt, t.digest) for t in turns] == [(r["prompt"], r["input_digest"]) for r in asked.values()]
+    dated = [{**line, "input_digest": asked[line["id"]]["input_digest"]} for line in table(work)]
+    assert imported(work, old)["changed"] == {}
+    changed = reword(work)
+    assert covered(work, "x/y").stale == 1
+    assert imported(work, write(tmp_path / "dated.csv", dated))["stale"] == 1
+    assert covered(work, "x/y").stale == 1
+    done = bring_in(work, old)
+    assert "1 samples changed since x/y gave these very answers" in done.stdout
+    assert covered(work, "x/y").complete
+    assert changed in asked
+    assert "changed" not in bring_in(work, old).stdout
+
+
+def reword(work: Work) -> str:
+    """Change the question of one sample; returns its id."""
+    path = work.plans("mvp_n")
+    plans, stamp = pq.read_table(path), store.stamp_of(path)
+    edited = plans.to_pylist()
+    edited[3]["question"] = "What on earth is this?"
+    store.write_table(path, plans.from_pylist(edited, plans.schema), stamp, 1024)
+    return str(edited[3]["id"])
+
+
+def test_a_person_is_called_one_whatever_name_was_typed(work: Work, tmp_path: Path) -> None:
+    lines = [{**line, "runtime": json.dumps({"person": True})} for line in table(work, "anna")]
+    assert set(imported(work, write(tmp_path / "t.csv", lines))["imported"]) == {"person:anna"}
+    assert predictions.models(work) == ["person:anna"]
+
+
+def test_only_a_close_id_is_suggested_and_repeated_ones_are_explained(work: Work, tmp_path: Path) -> None:
+    lines = table(work)
+    near = lines[0]["id"]
+    path = write(tmp_path / "t.csv", [{**lines[0], "id": "nope-1"}, {**lines[0], "id": near + "x"}])
+    said = refused(work, path)
+    assert said.count("did you mean") == 1
+    assert f"did you mean {near!r}?" in said
+    twice = write(tmp_path / "twice.csv", [*lines, *table(work, say=wrong)])
+    error = bring_in(work, twice).exception
+    assert isinstance(error, InputError)
+    assert error.hint.startswith("a model answers a sample once: several splits")

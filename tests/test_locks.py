@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> Work:
     work = built(tmp_path_factory.mktemp("released"))
     predict(work, "org/model", lambda turn, number: (right if number % 3 else wrong)(turn, number))
     stages.predict_baselines(work, SCENARIOS, 0, ["baseline:abstain"])
-    stages.filter_(work, SCENARIOS, Choice(first_turn.rule("1/3")))
+    stages.filter_(work, SCENARIOS, Choice(first_turn.rule("1/3"), ("org/model", "baseline:abstain")))
     manifest = stages.assemble(work, config.read(SCENARIOS, None, SETTINGS), SCENARIOS)
     stages.seal(work, manifest, "v1.0.0", work.root / "checkout")
     return work
@@ -254,7 +255,7 @@ def test_a_checkout_is_told_from_an_installation(monkeypatch: pytest.MonkeyPatch
 
 def test_a_rule_is_found_by_its_name() -> None:
     for text in ("0.25", "1/3", "0", "1", "0.125", "1000", "22/7", "0.0001"):
-        rule = first_turn.rule(text)
+        rule = first_turn.Rule(Fraction(text))
         assert first_turn.named(rule.name) == rule
     for name in ("", "first_turn_25_v2", "first_turn_1/0_v1", "first_turn_x_v1", "first_turn_-1_v1"):
         with pytest.raises(UsageError, match="no rule"):

@@ -457,3 +457,24 @@ def test_the_server_is_that_of_the_option_else_of_the_environment(monkeypatch: p
     assert host(base_url="https://example.org/v1") == "example.org"
     monkeypatch.delenv("OPENAI_API_KEY")
     assert host() == "localhost:8000"
+
+
+def test_where_nothing_listens_it_is_said_soon(
+    once: Work, clock: MadeUpTime, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving() as server:
+        pass
+    with pytest.raises(NetworkError, match=r"can't be reached: .*refused.*40 seconds at most") as gone:
+        ask(once, model(server, clock, concurrency=1), count=12)
+    assert "--base-url" in gone.value.hint
+    assert sum(clock.slept) <= http_json.STARTING
+    assert "is it still starting? It is waited for 40 seconds" in capsys.readouterr().err
+
+
+def test_a_server_that_was_there_is_waited_for_longer(once: Work, clock: MadeUpTime) -> None:
+    with serving() as server:
+        asked = model(server, clock, concurrency=1)
+        assert ask(once, asked)[0].outcome == ANSWERED
+    (answer,) = ask(once, asked)
+    assert answer.outcome == FAILED
+    assert sum(clock.slept) > http_json.STARTING

@@ -229,7 +229,7 @@ def test_an_answer_to_a_former_input_comes_in_as_stale(work: Work, tmp_path: Pat
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"id": "mvp_n-nothing"}, "line 3: no sample is built that is called 'mvp_n-nothing', did you mean 'mvp_n-"),
+        ({"id": "mvp_n-nothing"}, "line 3: no sample is built that is called 'mvp_n-nothing'"),
         ({"verdict": "wrong"}, "is correct, not wrong"),
         ({"verdict": "perhaps"}, "expected one of correct, wrong"),
         ({"model": " "}, "line 3: the model has no name"),

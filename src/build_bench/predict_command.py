@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,8 @@ import click
 from click.core import ParameterSource
 
 from build_bench.command_options import Common, common, known, option
-from build_bench.errors import UsageError
+from build_bench.command_output import finish
+from build_bench.errors import BuildBenchError, NetworkError, UsageError
 
 
 @click.command()
@@ -26,9 +28,21 @@ from build_bench.errors import UsageError
     "--import",
     "file",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="Take over answers instead: parquet, CSV or JSONL with model, id, answer.",
+    help="Take over answers instead: parquet, CSV or JSONL with model, id, answer, and better input_digest too.",
 )
-@option("--limit", type=click.IntRange(1), metavar="N", help="At most N samples of each scenario: to try a model out.")
+@option(
+    "--export",
+    "export",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write what is asked, for models elsewhere: CSV or JSONL with id, input_digest, prompt.",
+)
+@option(
+    "--limit",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Only N samples of each scenario, the same each time: to try a model out.",
+)
 @option(
     "--refresh",
     is_flag=True,
@@ -68,6 +82,7 @@ def predict(
     scenarios: tuple[str, ...],
     names: tuple[str, ...],
     file: Path | None,
+    export: Path | None,
     limit: int | None,
     refresh: bool,
     price_in: float | None,
@@ -82,6 +97,9 @@ def predict(
     build-bench predict --model openai:my-model --base-url http://localhost:8000/v1
     build-bench predict --import answers.csv
 
+    Answers to samples that changed since don't count. An imported table is known to be of those by its column
+    input_digest, which --export gives; without it, it is taken for answers to the samples as they are now.
+
     What is answered is not asked again; after an interruption, run the same again. What a model refused or failed to
     answer is recorded with the reason, never counts as wrong, and is asked again next time. The key for openai: comes
     from OPENAI_API_KEY.
@@ -92,14 +110,25 @@ def predict(
     from build_bench.models import EXAMPLES
     from build_bench.models import Options as Settings
 
-    if bool(names) == bool(file):
-        raise UsageError("predict needs --model KIND:NAME, or --import FILE", f"for example --model {EXAMPLES}")
+    if sum(map(bool, (names, file, export))) != 1:
+        raise UsageError(
+            "predict needs --model KIND:NAME, or --import FILE, or --export FILE", f"for example --model {EXAMPLES}"
+        )
     work = options.work()
     chosen = known(scenarios) if scenarios else inputs.built(work, SCENARIOS)
     config = options.config(chosen)
+    if export:
+        from build_bench.filters import exporting, filtering
+
+        with work.locked():
+            count = exporting.export(work, export, filtering.read_inputs(work, chosen))
+        options.print({"file": str(export), "samples": count}, [f"{export}: {count:,} samples"])
+        return
     if file:
+        from build_bench.gallery import study
+
         _refuse_beside_import()
-        report = stages.import_predictions(work, file, chosen, replace=refresh)
+        report = stages.import_predictions(work, study.with_ids(work, file), chosen, replace=refresh)
         options.print(report, _import_lines(report))
         return
     report = stages.predict(work, names, chosen, Settings(config.seed, **settings), limit=limit, refresh=refresh)
@@ -107,7 +136,23 @@ def predict(
         read, written = model["tokens"]["read"], model["tokens"]["written"]
         priced = price_in is not None or price_out is not None
         model["cost"] = round((read * (price_in or 0) + written * (price_out or 0)) / 1e6, 6) if priced else None
-    options.print(report, _lines(report))
+    finish(options, report, _lines(report), _nothing_came(report))
+
+
+def _nothing_came(report: dict[str, Any]) -> BuildBenchError | None:
+    """The error for models all of whose samples failed: what was asked for isn't there."""
+    failed = {}
+    for model in report["models"]:
+        came = Counter[str]()
+        for counts in model["scenarios"].values():
+            came.update(counts)
+        if came["failed"] and came.total() == came["failed"]:
+            failed[model["model"]] = next(iter(model["reasons"].values()))
+    if not failed:
+        return None
+    message = "; ".join(f"{model} answered nothing: {why}" for model, why in failed.items())
+    kind = NetworkError if all(model.startswith("openai:") for model in failed) else BuildBenchError
+    return kind(message, "the failures are recorded, and asked again next time")
 
 
 def _refuse_beside_import() -> None:
@@ -124,6 +169,11 @@ def _import_lines(report: dict[str, Any]) -> Iterable[str]:
     yield from (f"{name}: {count:,} answers" for name, count in report["imported"].items())
     if report["failed"]:
         yield f"{report['failed']:,} have no answer: they are failed, not wrong, and asked for by the next predict"
+    for name, count in report["changed"].items():
+        yield (
+            f"{count:,} samples changed since {name} gave these very answers, which now count for the samples as they "
+            "are: if they are the old ones, predict again; with the column input_digest (predict --export) it is known"
+        )
     if report["repeated"]:
         yield f"{report['repeated']:,} rows say what another says"
     if report["stale"]:
@@ -140,4 +190,5 @@ def _lines(report: dict[str, Any]) -> Iterable[str]:
         yield f"{model['model']}: {model['seconds']:,.0f} seconds{tokens}{cost}"
         for name, counts in model["scenarios"].items():
             done = ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
-            yield f"    {name}: {done or 'nothing to do'}"
+            why = model["reasons"].get(name)
+            yield f"    {name}: {done or 'nothing to do'}{f': {why}' if why else ''}"

@@ -6,6 +6,7 @@ moment loses what was being answered then, and asks nothing again that was answe
 
 from __future__ import annotations
 
+import hashlib
 import sys
 import time
 from collections import Counter
@@ -20,7 +21,7 @@ import polars as pl
 from build_bench import models, store
 from build_bench.errors import BuildBenchError, InputError
 from build_bench.executors import Progress, notice
-from build_bench.filters import inputs, predictions
+from build_bench.filters import coverage, inputs, predictions
 from build_bench.filters.inputs import FirstTurn, Inputs
 from build_bench.filters.predictions import Prediction
 from build_bench.journal import Journal, Place, Refresh
@@ -29,6 +30,9 @@ from build_bench.store import Work
 
 HOPELESS = 20
 """Samples after which a model that answered none is not asked for the rest."""
+TELL = 30.0
+"""Seconds between two lines of a log that nobody watches."""
+BEFORE = "answered before"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +42,7 @@ class Request:
     scenarios: Sequence[str]
     options: Options
     limit: int | None = None
-    """At most so many samples of each scenario in this run."""
+    """Only so many samples of each scenario, the same in every run."""
     refresh: bool = False
     """Ask again for what is answered: an answer is forgotten when a new one is there."""
 
@@ -78,12 +82,15 @@ def predict(
         # Loading takes minutes: not before something is to be asked.
         model = load(name, request.options) if any(task.ids for task in tasks) else None
         counts: dict[str, Counter[str]] = {}
+        reasons: dict[str, list[str]] = {}
         for task in tasks:
-            found = _ask(task, model) if model and task.ids else Counter()
+            failures = reasons.setdefault(task.place.scenario, [])
+            found = _ask(task, model, failures) if model and task.ids else Counter()
             if request.refresh and task.all:
                 Refresh(task.place).finish(task.inputs)
-            counts[task.place.scenario] = found + Counter(skipped=task.fresh)
-    return _report(model_name, counts, time.monotonic() - started)
+            counts[task.place.scenario] = found + Counter({BEFORE: task.fresh})
+    why = {scenario: coverage.reasons(failures) for scenario, failures in reasons.items() if failures}
+    return {**_report(model_name, counts, time.monotonic() - started), "reasons": why}
 
 
 @contextmanager
@@ -131,10 +138,15 @@ def _tasks(work: Work, model: str, request: Request) -> list[_Task]:
             shown = inputs.read(work, scenario)
             Journal(place, shown).fold()
         fresh = _refreshed(place, shown, request.settings) if request.refresh else _fresh(place, shown)
-        missing = [name for name in shown.table["id"].to_list() if name not in fresh]
-        asked = missing[: request.limit]
-        found.append(_Task(place, shown, frozenset(asked), len(fresh), asked == missing))
+        every = set(shown.table["id"].to_list())
+        wanted = _few(every, request.limit) if request.limit else every
+        found.append(_Task(place, shown, frozenset(wanted - fresh), len(wanted & fresh), every - fresh <= wanted))
     return found
+
+
+def _few(ids: set[str], limit: int) -> set[str]:
+    """So many of a scenario's samples, spread over all of it: the same each time, and those of a lower limit first."""
+    return set(sorted(ids, key=lambda name: hashlib.sha256(name.encode()).digest())[:limit])
 
 
 def _fresh(place: Place, shown: Inputs) -> set[str]:
@@ -155,22 +167,29 @@ def _refreshed(place: Place, shown: Inputs, settings: str) -> set[str]:
     return found
 
 
-def _ask(task: _Task, model: Model) -> Counter[str]:
-    """Ask for a scenario's samples and keep the answers; returns how many came to what, and the tokens."""
+def _ask(task: _Task, model: Model, failures: list[str]) -> Counter[str]:
+    """Ask for a scenario's samples and keep the answers; returns how many came to what, and the tokens. Why there was
+    no answer is added to `failures`."""
     counts: Counter[str] = Counter()
     journal = Journal(task.place, task.inputs)
     turns = inputs.first_turns(task.place.work, task.place.scenario, task.ids)
-    started = time.monotonic()
+    started = told = time.monotonic()
     try:
         with closing(model.answers(turns)) as answers, Progress(task.title, len(task.ids), "samples") as progress:
             for turn, answer in answers:
                 journal.add(_prediction(turn, answer, model.runtime))
                 counts.update({answer.outcome: 1, "tokens_in": answer.tokens[0], "tokens_out": answer.tokens[1]})
                 progress.add(1)
+                failures += [f"{answer.outcome}: {answer.text}"] if answer.outcome != ANSWERED else []
                 _stop_if_hopeless(task, counts, answer)
                 if journal.due:
                     journal.fold()
-                    _tell(task, counts, time.monotonic() - started)
+                if time.monotonic() - told >= TELL:
+                    told = time.monotonic()
+                    _tell(task, counts, told - started)
+    except KeyboardInterrupt:
+        notice(f"{counts[ANSWERED]:,} answers of {task.place.scenario} are kept: run the same again to go on")
+        raise
     finally:
         journal.fold()
     return counts
@@ -200,11 +219,11 @@ def _tell(task: _Task, counts: Counter[str], seconds: float) -> None:
 
 
 def _report(model: str, counts: Mapping[str, Counter[str]], seconds: float) -> dict[str, Any]:
-    """Per scenario how many were answered, skipped (answered before), refused and failed; and what it took."""
+    """Per scenario how many were answered, now or before, refused and failed; and what it took."""
     total = Counter[str]()
     for found in counts.values():
         total.update(found)
-    outcomes = (ANSWERED, "skipped", REFUSED, FAILED)
+    outcomes = (ANSWERED, BEFORE, REFUSED, FAILED)
     return {
         "model": model,
         "scenarios": {name: {outcome: found[outcome] for outcome in outcomes} for name, found in counts.items()},

@@ -146,10 +146,11 @@ def predict_baselines(work: Work, scenarios: Sequence[str], seed: int, names: It
 
 
 def audit_page(work: Work, scenarios: Sequence[str]) -> Path:
-    """An audit by the rule's own threshold; returns its page, in reports/."""
+    """An audit of what the samples were filtered by; returns its page, in reports/."""
     page = work.reports / "audit.html"
     ids = [name for shown in filtering.read_inputs(work, scenarios).values() for name in shown.table["id"].head(1)]
-    audit(work, scenarios, filtering.Choice(first_turn.rule()), sweep.thresholds(auditing.DEFAULT_RANGE), ids, page)
+    choice = filtering.former(work, scenarios) or filtering.Choice(first_turn.rule())
+    audit(work, scenarios, choice, sweep.thresholds(auditing.DEFAULT_RANGE), ids, page)
     return page
 
 
@@ -181,8 +182,9 @@ def audit(
     """
     with work.locked():
         shown = filtering.read_inputs(work, scenarios)
-        asked = keep_list.chosen_models(work, choice.models)
-        report = auditing.audit(work, asked, shown, choice.rule, at)
+        asked = keep_list.chosen_models(work, choice.models, choice.left_out)
+        beside = [] if choice.models else keep_list.uncounted(work, asked, choice.left_out)
+        report = auditing.audit(work, asked, shown, choice.rule, at, beside)
         found = [one_sample.explain(work, name, asked, shown, choice.rule) for name in samples]
         report["samples"] = {explained["id"]: explained for explained in found}
         store.write_bytes(work.reports / "audit.json", store.to_json(report))
@@ -200,7 +202,7 @@ def explain(
 ) -> list[dict[str, Any]]:
     """Why each of `samples` is in or out. Reads only."""
     shown = filtering.read_inputs(work, scenarios, save=False)
-    asked = keep_list.chosen_models(work, choice.models) if choice.models else predictions.models(work)
+    asked = keep_list.chosen_models(work, choice.models, choice.left_out) if predictions.models(work) else []
     return [one_sample.explain(work, name, asked, shown, choice.rule) for name in samples]
 
 

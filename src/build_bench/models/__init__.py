@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,9 @@ KINDS = {
 """KIND -> module:class below this package. The class takes (NAME, `Options`) and is a `Model`."""
 
 EXAMPLES = "hf:llava-hf/llava-onevision-qwen2-7b-ov-hf, openai:gpt-4.1, baseline:random"
+
+_ON_HUB = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
+"""How models are called there."""
 
 ANSWERED, REFUSED, FAILED = "answered", "refused", "failed"
 """What came of asking. Only what was answered is judged; the others are asked again next time."""
@@ -80,10 +84,17 @@ def cache_name(name: str) -> str:
     """
     _class_of(name)
     kind, _, own = name.partition(":")
-    if kind == "hf" and Path(own).is_dir():
+    if kind != "hf":
+        return name
+    if Path(own).is_dir():
         from build_bench.models import folders
 
         return f"{kind}:{folders.name_of(Path(own))}"
+    if not _ON_HUB.fullmatch(own):
+        raise UsageError(
+            f"--model {name}: there is no folder {own}",
+            "name one that has the model, or ORG/NAME for a model of the Hub",
+        )
     return name
 
 

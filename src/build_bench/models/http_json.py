@@ -6,10 +6,12 @@ urllib, since httpx is no dependency of ours, and a redirect must not carry the 
 from __future__ import annotations
 
 import contextlib
+import errno
 import http.client
 import json
 import queue
 import re
+import socket
 import threading
 import time
 import urllib.error
@@ -32,6 +34,8 @@ R = TypeVar("R")
 
 PATIENCE = 300.0
 """Seconds that one request is tried again for, its waits included: a server that loads a model takes minutes."""
+STARTING = 40.0
+"""Seconds that a server is waited for where nothing has ever listened: a wrong address is told soon."""
 TIMEOUT = 120.0
 """Seconds without a byte after which a request counts as lost."""
 LONGEST_WAIT = 30.0
@@ -55,12 +59,16 @@ class GaveUp(Exception):  # noqa: N818 - as above
     """The server gave no usable answer within `PATIENCE`; the text says why."""
 
 
-class _Lost(Exception):  # noqa: N818 - never leaves this module
-    """One try was lost. `wait`: seconds that the server asks for, at least."""
+class Absent(GaveUp):
+    """Nothing listens there, and nothing ever did."""
 
-    def __init__(self, why: str, wait: float = 0.0) -> None:
+
+class _Lost(Exception):  # noqa: N818 - never leaves this module
+    """One try was lost. `wait`: seconds that the server asks for, at least. `absent`: there was no server."""
+
+    def __init__(self, why: str, wait: float = 0.0, *, absent: bool = False) -> None:
         super().__init__(why)
-        self.wait = wait
+        self.wait, self.absent = wait, absent
 
 
 class Clock(Protocol):
@@ -88,6 +96,7 @@ class Server:
         self._closed = threading.Event()
         self._clock = clock or _Interruptible(self._closed)
         self._told: set[str] = set()
+        self._met = False
         self._opener = urllib.request.build_opener(_NoRedirect)
 
     def close(self) -> None:
@@ -102,10 +111,10 @@ class Server:
         """Post `body`, read the answer as `kind`. What may pass (429, 5xx, a lost or cut answer, one that is not
         `usable`, a connection refused) is tried again, at growing intervals or when the server says.
 
-        Raises `Status` for the server's other errors, `GaveUp`.
+        Raises `Status` for the server's other errors, `GaveUp`, `Absent`.
         """
         data = msgspec.json.encode(body)
-        end = self._clock.monotonic() + PATIENCE
+        start = self._clock.monotonic()
         wait = 1.0
         while True:
             try:
@@ -116,9 +125,11 @@ class Server:
             except _Lost as lost:
                 pause = max(wait, lost.wait)
                 why = self.without_key(str(lost))
-            if self._closed.is_set() or self._clock.monotonic() + pause > end:
-                raise GaveUp(f"{why}; tried again for {PATIENCE:.0f} seconds at most")
-            self._tell(why)
+                self._met = self._met or not lost.absent
+            patience = PATIENCE if self._met else STARTING
+            if self._closed.is_set() or self._clock.monotonic() + pause > start + patience:
+                raise (GaveUp if self._met else Absent)(f"{why}; tried again for {patience:.0f} seconds at most")
+            self._tell(why if self._met else f"{why}; is it still starting? It is waited for {STARTING:.0f} seconds")
             self._clock.sleep(pause)
             wait = min(wait * 2, LONGEST_WAIT)
 
@@ -135,12 +146,14 @@ class Server:
         request = urllib.request.Request(f"{self._url}/{path}", data, headers, method="POST")
         try:
             with self._opener.open(request, timeout=TIMEOUT) as response:
+                self._met = True
                 return bytes(response.read(_BODY))
         except (ValueError, http.client.InvalidURL):  # nothing was sent; its text may have the key
             raise UsageError(
                 f"{self.host} can't be asked like that", "check --base-url, OPENAI_API_KEY and the proxy"
             ) from None
         except urllib.error.HTTPError as error:
+            self._met = True
             with error:
                 told = b""
                 with contextlib.suppress(OSError, http.client.HTTPException):
@@ -150,7 +163,7 @@ class Server:
             raise _Lost(f"HTTP {error.code} {error.reason}", self._asked_to_wait(error.headers)) from None
         except (OSError, http.client.HTTPException) as error:
             why = getattr(error, "reason", None) or error
-            raise _Lost(str(why) or type(error).__name__) from None
+            raise _Lost(str(why) or type(error).__name__, absent=_is_absent(why)) from None
 
     def _asked_to_wait(self, headers: Message) -> float:
         """`Retry-After` in seconds, from either of its two forms (RFC 9110, 10.2.3)."""
@@ -177,6 +190,13 @@ class Server:
         if isinstance(value, dict):
             return {name: self._clean(item) for name, item in value.items()}
         return value
+
+
+def _is_absent(why: object) -> bool:
+    """Whether a failure means that nothing listens: no such host, no way to it, or no such port."""
+    if isinstance(why, OSError) and why.errno in (errno.EHOSTUNREACH, errno.ENETUNREACH):
+        return True
+    return isinstance(why, (ConnectionRefusedError, socket.gaierror))
 
 
 def _address(url: str) -> SplitResult:

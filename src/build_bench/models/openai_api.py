@@ -19,7 +19,7 @@ from build_bench import __version__, imaging
 from build_bench.errors import NetworkError, UsageError
 from build_bench.filters.inputs import FirstTurn
 from build_bench.models import ANSWERED, FAILED, REFUSED, Answer, Options
-from build_bench.models.http_json import GaveUp, Server, Status, in_parallel
+from build_bench.models.http_json import Absent, GaveUp, Server, Status, in_parallel
 
 OFFICIAL = "https://api.openai.com/v1"
 _SENT_AS_THEY_ARE = {"JPEG": "image/jpeg", "PNG": "image/png"}
@@ -100,6 +100,10 @@ class OpenAI:
             body = {"model": self.name.partition(":")[2], "messages": messages, **settings}
             try:
                 reply = self._server.post("chat/completions", body, Reply, _is_answer)
+            except Absent as error:
+                raise NetworkError(
+                    f"{self._server.host} can't be reached: {error}", "start it, or check --base-url; then run again"
+                ) from error
             except GaveUp as error:
                 self._count_lost(str(error))
                 return Answer(FAILED, str(error))
