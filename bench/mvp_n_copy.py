@@ -31,6 +31,7 @@ from PIL import Image
 
 from build_bench import config, imaging, planning, rendering, schema
 from build_bench.builders.mvp_n_png import is_sound
+from build_bench.executors.local import Local
 from build_bench.raw_sources.mvp_n import CLASSES, MvpN
 from build_bench.records import Plan
 from build_bench.rendering import BATCH_BYTES
@@ -93,7 +94,7 @@ def copy(source: Path, samples: list[Plan], path: Path) -> None:
 
 def whole_stage(planned: Work, work: Work, settings: config.Config) -> None:
     shutil.copytree(planned.root / "plans", work.root / "plans")
-    rendering.render(work, settings, "mvp_n", 1)
+    rendering.render(work, settings, "mvp_n", Local(1))
 
 
 def timed(way: Callable[[], object]) -> float:

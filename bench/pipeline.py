@@ -38,7 +38,7 @@ start = time.perf_counter()
 if stage == "plan":
     count = planning.plan(work, read, scenario).planned
 elif stage == "render":
-    count = sum(stamp.samples for stamp in rendering.render(work, read, scenario, 1))
+    count = sum(stamp.samples for stamp in rendering.render(work, read, scenario, Local(1)))
 else:
     count = release.assemble(work, read, [scenario])["scenarios"][scenario]["built"]
 seconds = time.perf_counter() - start

@@ -28,6 +28,7 @@ from PIL import Image
 
 from build_bench import config, jpeg, schema, stages
 from build_bench.builders.rod import published
+from build_bench.executors.local import Local
 from build_bench.raw_sources.rod import Rod
 from build_bench.rendering import BATCH_BYTES
 from build_bench.store import Work
@@ -127,7 +128,7 @@ def main(rounds: int) -> None:
 
 def build(raw: Path) -> None:
     """Plan and render what is under `raw`; print the peak memory in MiB."""
-    stages.build(Work(raw.parent / "work", raw), config.read(["rod"]), ["rod"], 1)
+    stages.build(Work(raw.parent / "work", raw), config.read(["rod"]), ["rod"], Local(1))
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 
 

@@ -94,6 +94,11 @@ class Builder(ABC, Generic[R]):
             except Rejected as why:
                 yield plan, why
 
+    def seconds(self, recipe: str) -> float:
+        """What a sample takes to render, about, on one core: what takes longest begins first, and a cluster's jobs are
+        sized by it."""
+        return 0.02
+
     def facts(self) -> dict[str, Any]:
         """What the manifest says beside the settings (which table of neighbours was used, say)."""
         return {}

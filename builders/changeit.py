@@ -31,6 +31,9 @@ THING = {"object": "object to appear", "action": "action to happen"}
 WAIT, REWIND = 0, 1
 """Indexes into the asks."""
 
+DECODING = 0.03
+"""Seconds for each of a video's, for one of its two questions: it is decoded once for both (720p, one core)."""
+
 LICENSE = "annotations MIT; the video under its uploader's terms and YouTube's"
 
 
@@ -150,6 +153,10 @@ class ChangeItBuilder(Builder[ChangeIt]):
             max_turns=last + 1,
             recipe=json.dumps(recipe),
         )
+
+    def seconds(self, recipe: str) -> float:
+        """Decoding takes nearly all of it, and as long as the video is."""
+        return DECODING * json.loads(recipe)["annotated"]  # type: ignore[no-any-return]
 
     def render(self, plan: Plan, raw: ChangeIt) -> Iterator[bytes]:
         """The pictures on the grid. Both questions on a video come one after the other: it is decoded once for both."""

@@ -13,6 +13,7 @@ import polars as pl
 
 from build_bench import config, stages
 from build_bench.demo import SETTINGS
+from build_bench.executors.local import Local
 from build_bench.filters import predictions
 from build_bench.filters.inputs import FirstTurn
 from build_bench.models import ANSWERED, Answer, Options
@@ -30,7 +31,7 @@ def build(root: Path, scenario: str = SCENARIO) -> Work:
     """The demo's samples of a scenario."""
     work = Work(root, root / "raw")
     fake(scenario).write(work.raw / scenario)
-    stages.build(work, config.read([scenario], None, SETTINGS), [scenario], 1)
+    stages.build(work, config.read([scenario], None, SETTINGS), [scenario], Local(1))
     return work
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from build_bench import config, stages
 from build_bench.demo import SETTINGS
+from build_bench.executors.local import Local
 from build_bench.filters import inputs, predictions
 from build_bench.filters.inputs import FirstTurn, Inputs
 from build_bench.store import Work
@@ -23,7 +24,7 @@ def built(root: Path) -> Work:
     work = Work(root / "work", root / "raw")
     for scenario in SCENARIOS:
         fake(scenario).write(work.raw / scenario)
-    stages.build(work, config.read(SCENARIOS, None, SETTINGS), SCENARIOS, 1)
+    stages.build(work, config.read(SCENARIOS, None, SETTINGS), SCENARIOS, Local(1))
     return work
 
 

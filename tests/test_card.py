@@ -18,6 +18,7 @@ from PIL import Image
 
 from build_bench import builders, card, card_samples, config, demo, manifests, schema, stages, store
 from build_bench.episode import Episode
+from build_bench.executors.local import Local
 from build_bench.store import Work
 from build_bench.verifying import verify
 from tests.trees import lay_out, rows_of, some_plans
@@ -162,7 +163,7 @@ def test_a_demo_says_so_first_and_claims_no_source(manifest: Manifest) -> None:
 def test_only_what_the_program_drew_is_marked_in_the_manifest(tmp_path: Path) -> None:
     work, settings = Work(tmp_path / "work", tmp_path / "raw"), config.read(["mvp_n"])
     demo.draw(work.raw, ["mvp_n"])
-    stages.build(work, settings, ["mvp_n"], 1)
+    stages.build(work, settings, ["mvp_n"], Local(1))
     assert stages.assemble(work, settings, ["mvp_n"], unfiltered=True)["drawn"] is True
     assert "A demonstration" in (work.dataset / "README.md").read_text(encoding="utf-8")
     assert verify(work.dataset)[1] == []

@@ -15,6 +15,7 @@ import pytest
 from build_bench import config, manifests, planning, stages
 from build_bench.builders.imagenet_c import ImageNetCBuilder, ImageNetCSettings
 from build_bench.errors import InputError
+from build_bench.executors.local import Local
 from build_bench.raw_sources import tar_index
 from build_bench.raw_sources.imagenet_c import ImageNetC, Picture
 from build_bench.raw_sources.imagenet_c_labels import BY_WNID, DEVKIT, KERAS, check, classes, ground_truth, tables
@@ -167,15 +168,15 @@ def test_opening_and_naming_its_files_reads_no_tar(root: Path, tmp_path: Path, m
 def test_a_picture_added_to_a_folder_makes_the_plan_stale(root: Path, tmp_path: Path) -> None:
     fakes.unpack(root)
     settings, work = config.read(["imagenet_c"], None, ()), Work(tmp_path / "work", root.parent)
-    stages.build(work, settings, ["imagenet_c"], 1)
+    stages.build(work, settings, ["imagenet_c"], Local(1))
     first = planning.read_stamp(work, "imagenet_c")
-    stages.build(work, settings, ["imagenet_c"], 1)
+    stages.build(work, settings, ["imagenet_c"], Local(1))
     assert planning.read_stamp(work, "imagenet_c") == first
     folder = next(root.glob("*/3/n*"))
     (folder / f"{stem(40_000)}.JPEG").write_bytes(b"new")
     later = time.time_ns() + 10**9
     os.utime(folder, ns=(later, later))
-    stages.build(work, settings, ["imagenet_c"], 1)
+    stages.build(work, settings, ["imagenet_c"], Local(1))
     second = planning.read_stamp(work, "imagenet_c")
     assert first
     assert second

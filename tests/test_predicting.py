@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from build_bench import cli, journal, models, predicting, store
+from build_bench import cli, executors, journal, models, predicting, store
 from build_bench.errors import BuildBenchError, InputError, NetworkError, UsageError
 from build_bench.filters import inputs, predictions
 from build_bench.filters.inputs import FirstTurn
@@ -285,10 +285,10 @@ def test_what_is_not_built_is_named(work: Work) -> None:
 def test_a_log_has_a_line_now_and_then(
     work: Work, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(predicting, "TELL", 0.0)
+    monkeypatch.setattr(executors, "TELL", 0.0)
     predict(work, NAME, request(limit=2), Scripted(right))
     assert re.search(
-        r"predict coco with openai:scripted: 1 of 2, .* a second, .* minutes left", capsys.readouterr().err
+        r"predict coco with openai:scripted: 1 of 2 samples, .* a second, .* left", capsys.readouterr().err
     )
 
 

@@ -10,13 +10,14 @@ import pytest
 from build_bench import config, stages
 from build_bench.demo import SETTINGS
 from build_bench.errors import InputError
+from build_bench.executors.local import Local
 from build_bench.store import Work, sha256
 from tests.fakes import fake
 
 
 def run(work: Work) -> dict[str, str]:
     settings = config.read(["coco"], None, SETTINGS)
-    stages.build(work, settings, ["coco"], 1)
+    stages.build(work, settings, ["coco"], Local(1))
     stages.assemble(work, settings, ["coco"])
     return {str(path.relative_to(work.dataset)): sha256(path) for path in work.dataset.rglob("*") if path.is_file()}
 

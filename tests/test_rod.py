@@ -22,6 +22,7 @@ from build_bench.builders.rod import HOLES, RodBuilder, RodSettings
 from build_bench.demo.rod import Member
 from build_bench.episode import Episode
 from build_bench.errors import InputError
+from build_bench.executors.local import Local
 from build_bench.raw_sources import rod_occluders, rod_spool
 from build_bench.raw_sources.rod import NAME, Rod, classes
 from build_bench.records import Draft, Plan, Rejection
@@ -67,7 +68,7 @@ def plan(root: Path, key: str) -> Plan:
 def built(root: Path, workers: int = 1) -> tuple[Work, dict[str, Any]]:
     work = Work(root.parent.parent / "work", root.parent)
     settings = config.read(["rod"])
-    stages.build(work, settings, ["rod"], workers)
+    stages.build(work, settings, ["rod"], Local(workers))
     return work, stages.status(work, settings, ["rod"])["scenarios"]["rod"]
 
 

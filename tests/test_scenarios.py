@@ -13,6 +13,7 @@ import pytest
 from build_bench import builders, config, imaging, soundness, stages
 from build_bench.demo import SETTINGS
 from build_bench.errors import InputError
+from build_bench.executors.local import Local
 from build_bench.records import ACTIONS
 from build_bench.store import Work
 from tests.fakes import fake
@@ -23,7 +24,7 @@ Row = dict[str, Any]
 def build(root: Path, scenario: str, raw: Path, workers: int = 1) -> Work:
     work = Work(root, raw)
     settings = config.read([scenario], None, SETTINGS)
-    stages.build(work, settings, [scenario], workers)
+    stages.build(work, settings, [scenario], Local(workers))
     stages.assemble(work, settings, [scenario])
     return work
 
@@ -146,7 +147,7 @@ def test_one_item_fewer_changes_no_other_row(built: Work, scenario: str, tmp_pat
 
 def test_another_seed_asks_otherwise(built: Work, scenario: str, tmp_path: Path) -> None:
     work = Work(tmp_path / "work", built.raw)
-    stages.build(work, config.read([scenario], None, SETTINGS, seed=1), [scenario], 1, only=stages.PLAN)
+    stages.build(work, config.read([scenario], None, SETTINGS, seed=1), [scenario], Local(1), only=stages.PLAN)
     asked = {row["id"]: row["question"] for row in pq.read_table(work.plans(scenario)).to_pylist()}
     assert asked != {name: row["question"] for name, row in rows_of(built).items()}
 
@@ -154,6 +155,6 @@ def test_another_seed_asks_otherwise(built: Work, scenario: str, tmp_path: Path)
 def test_an_absent_source_is_named_with_what_to_do(scenario: str, tmp_path: Path) -> None:
     work = Work(tmp_path / "work", tmp_path / "raw")
     with pytest.raises(InputError) as absent:
-        stages.build(work, config.read([scenario], None, SETTINGS), [scenario], 1)
+        stages.build(work, config.read([scenario], None, SETTINGS), [scenario], Local(1))
     assert str(tmp_path / "raw" / scenario) in absent.value.message
     assert "--scenario" in absent.value.hint

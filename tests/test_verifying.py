@@ -15,6 +15,7 @@ import pytest
 from build_bench import config, schema, stages, store, tree
 from build_bench.demo import SETTINGS
 from build_bench.errors import InputError
+from build_bench.executors.local import Local
 from build_bench.store import Work
 from build_bench.verifying import verify
 from tests.fakes import fake
@@ -28,7 +29,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     fake("coco").write(root / "raw" / "coco")
     work = Work(root / "work", root / "raw")
     settings = config.read(["coco"], None, SETTINGS)
-    stages.build(work, settings, ["coco"], 1)
+    stages.build(work, settings, ["coco"], Local(1))
     stages.assemble(work, settings, ["coco"])
     return work.dataset
 

@@ -17,9 +17,9 @@ from build_bench.command_options import (
     release_option,
     scenario_option,
     split,
+    spreading,
     strict_option,
     without_option,
-    workers_option,
 )
 from build_bench.command_output import broken_items, finish, how_to_look, report_lines
 from build_bench.errors import BuildBenchError, UsageError
@@ -51,6 +51,7 @@ class _Asked:
     repo: str
     private: bool
     workers: int | None
+    executor: str
     strict: bool
 
 
@@ -74,7 +75,7 @@ class _Asked:
 @option("--push", is_flag=True, help="Then publish it to the Hub; see build-bench push --help.")
 @repo_option
 @private_option
-@workers_option
+@spreading
 @strict_option
 @common
 def all_(options: Common, **asked: Any) -> None:
@@ -89,8 +90,9 @@ def all_(options: Common, **asked: Any) -> None:
 
 
 def _anew(options: Common, asked: _Asked) -> None:
-    from build_bench import executors, stages
+    from build_bench import stages
     from build_bench.demo import SETTINGS
+    from build_bench.executors.engines import engine
     from build_bench.publishing import Wanted
 
     names = known(asked.scenarios)
@@ -98,8 +100,9 @@ def _anew(options: Common, asked: _Asked) -> None:
     work = options.work(DEMO if asked.demo else "work")
     config = options.config(known([*names, *left_out]), SETTINGS if asked.demo else ())
     repo = _checked_repository(options, asked)
+    spread_by = engine(asked.executor, asked.workers, config.engines)
     _get(work, config, names, asked)
-    stages.build(work, config, names, asked.workers or executors.cores())
+    stages.build(work, config, names, spread_by)
     if asked.demo:
         stages.predict_baselines(work, names, config.seed)
     note = stages.filter_again(work, names)
@@ -136,6 +139,7 @@ def _checked_repository(options: Common, asked: _Asked) -> str:
 
 def _again(options: Common, asked: _Asked) -> None:
     from build_bench import executors, locks, rebuilding, stages
+    from build_bench.executors.engines import engine
 
     work = options.work(DEMO if asked.demo else "work")
     lock, changelog = locks.read(asked.from_release, work)
@@ -147,7 +151,7 @@ def _again(options: Common, asked: _Asked) -> None:
     code = stages.check_rebuild(work, config, lock)
     if code:
         executors.notice(f"{lock.release} was made by other versions: {'; '.join(code)}")
-    stages.build(work, config, names, asked.workers or executors.cores())
+    stages.build(work, config, names, engine(asked.executor, asked.workers, config.engines))
     stages.predict_baselines(work, names, config.seed, lock.models)
     differs = stages.rebuild(work, config, lock, changelog)
     report = stages.status(work, config, names)

@@ -23,10 +23,10 @@ from build_bench.command_options import (
     release_option,
     scenario_option,
     split,
+    spreading,
     strict_option,
     variable,
     without_option,
-    workers_option,
 )
 from build_bench.command_output import broken_items, finish, how_to_look, no_folder, report_lines
 from build_bench.doctor_command import doctor
@@ -78,16 +78,19 @@ def annotate(options: Common, scenario: str) -> None:
 @group.command()
 @click.argument("scenarios", nargs=-1, metavar="SCENARIO...", required=True)
 @option("--only", type=click.Choice(["plan", "render"]), help="Only this half.")
-@workers_option
+@spreading
 @strict_option
 @common
-def build(options: Common, scenarios: tuple[str, ...], only: str | None, workers: int | None, strict: bool) -> None:
+def build(
+    options: Common, scenarios: tuple[str, ...], only: str | None, workers: int | None, executor: str, strict: bool
+) -> None:
     """Build or rebuild single scenarios: what is there already and fits is kept."""
-    from build_bench import executors, stages
+    from build_bench import stages
+    from build_bench.executors.engines import engine
 
     names = known(scenarios)
     config, work = options.config(names), options.work()
-    stages.build(work, config, names, workers or executors.cores(), only or "")
+    stages.build(work, config, names, engine(executor, workers, config.engines), only or "")
     report = stages.status(work, config, names)
     lines = [*report_lines(report), "", "build-bench assemble lays out the dataset of all that is built"]
     finish(options, report, lines, broken_items(stages.defects(config, names, report)) if strict else None)

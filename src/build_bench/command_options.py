@@ -89,6 +89,17 @@ def common(command: Command) -> Command:
 
 
 workers_option = option("--workers", type=click.IntRange(1), help="Processes.  [default: one per core]")
+executor_option = option(
+    "--executor", type=click.Choice(["local", "ray", "slurm"]), default="local", show_default=True,
+    help="Where the work is done: processes here, a Ray cluster, a Slurm cluster. The bytes are the same.",
+)  # fmt: skip
+
+
+def spreading(command: Command) -> Command:
+    """Give a command --workers and --executor."""
+    return executor_option(workers_option(command))
+
+
 scenario_option = option("--scenario", "scenarios", multiple=True, metavar="NAME", help="Only this one; repeatable.")
 without_option = option(
     "--without", multiple=True, metavar="NAME",

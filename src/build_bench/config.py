@@ -6,6 +6,8 @@ repo = "my-lab/my-bench"        # where push and pull go
 negatives = "supercategory"
 [licenses]
 accepted = ["coco"]             # so that fetch needn't ask
+[slurm]                         # for --executor slurm; likewise [ray]
+partition = "cpu"
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from typing import Any
 
 from build_bench import builders
 from build_bench.errors import UsageError, unknown
+from build_bench.executors import engines
 
 _PLAIN = ("seed", "repo")
 """What stands outside the tables."""
@@ -47,6 +50,8 @@ class Config:
     """The repository on the Hub, ORG/NAME; what is built doesn't depend on it."""
     accepted_licenses: tuple[str, ...] = ()
     """The sources whose licences whoever fetches accepts; what is built doesn't depend on it."""
+    engines: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """Per engine, its settings; what is built doesn't depend on them."""
 
     def builder(self, scenario: str) -> builders.Builder[Any]:
         """The builder of a scenario with its settings."""
@@ -74,10 +79,11 @@ def read(
         scenario, dot, key = name.partition(".")
         if not (equals and dot):
             raise UsageError(f"--set {change}: expected SCENARIO.KEY=VALUE, as in coco.negatives=supercategory")
-        if scenario not in builders.SCENARIOS:
+        if scenario not in {*builders.SCENARIOS, *engines.SETTINGS}:
             raise unknown("scenario", scenario, builders.SCENARIOS)
         data.setdefault(scenario, {})[key] = value
     accepted = _accepted(data.pop(LICENSES, {}))
+    spread = {name: _filled(name, kind, data.pop(name, {})) for name, kind in engines.SETTINGS.items()}
     for name in data:
         if name not in _PLAIN and name not in builders.SCENARIOS:
             raise unknown("scenario", name, builders.SCENARIOS)
@@ -88,7 +94,7 @@ def read(
     if not isinstance(repo, str):
         raise UsageError(f"repo = {_short(repo)}: expected a repository's name, as in my-lab/my-bench")
     settings = {scenario: _settings(scenario, data.get(scenario, {})) for scenario in scenarios}
-    return Config(chosen, settings, repo, accepted)
+    return Config(chosen, settings, repo, accepted, spread)
 
 
 def _accepted(table: Mapping[str, Any]) -> tuple[str, ...]:
@@ -113,17 +119,21 @@ def _read_file(file: Path) -> dict[str, Any]:
 
 
 def _settings(scenario: str, values: Mapping[str, Any]) -> Any:
-    kind = builders.load(scenario).Settings
-    known = builders.defaults(scenario)
+    return _filled(scenario, builders.load(scenario).Settings, values)
+
+
+def _filled(table: str, kind: type[Any], values: Mapping[str, Any]) -> Any:
+    """A table's settings, of the dataclass `kind`."""
+    known = {field.name: field.default for field in dataclasses.fields(kind)}
     converted = {}
     for key, value in values.items():
         if key not in known:
-            raise unknown(f"setting in {scenario}", key, known)
-        converted[key] = _convert(f"{scenario}.{key}", value, type(known[key]))
+            raise unknown(f"setting in {table}", key, known)
+        converted[key] = _convert(f"{table}.{key}", value, type(known[key]))
     try:
         return kind(**converted)
     except ValueError as error:
-        raise UsageError(f"{scenario}: {error}") from error
+        raise UsageError(f"{table}: {error}") from error
 
 
 def _convert(name: str, value: Any, kind: type[Any]) -> Any:

@@ -7,7 +7,6 @@ moment loses what was being answered then, and asks nothing again that was answe
 from __future__ import annotations
 
 import hashlib
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,8 +29,6 @@ from build_bench.store import Work
 
 HOPELESS = 20
 """Samples after which a model that answered none is not asked for the rest."""
-TELL = 30.0
-"""Seconds between two lines of a log that nobody watches."""
 BEFORE = "answered before"
 
 
@@ -173,20 +170,18 @@ def _ask(task: _Task, model: Model, failures: list[str]) -> Counter[str]:
     counts: Counter[str] = Counter()
     journal = Journal(task.place, task.inputs)
     turns = inputs.first_turns(task.place.work, task.place.scenario, task.ids)
-    started = told = time.monotonic()
     try:
         with closing(model.answers(turns)) as answers, Progress(task.title, len(task.ids), "samples") as progress:
             for turn, answer in answers:
                 journal.add(_prediction(turn, answer, model.runtime))
                 counts.update({answer.outcome: 1, "tokens_in": answer.tokens[0], "tokens_out": answer.tokens[1]})
+                lost = counts[REFUSED] + counts[FAILED]
+                progress.mark(f"{lost:,} without an answer" if lost else "")
                 progress.add(1)
                 failures += [f"{answer.outcome}: {answer.text}"] if answer.outcome != ANSWERED else []
                 _stop_if_hopeless(task, counts, answer)
                 if journal.due:
                     journal.fold()
-                if time.monotonic() - told >= TELL:
-                    told = time.monotonic()
-                    _tell(task, counts, told - started)
     except KeyboardInterrupt:
         notice(f"{counts[ANSWERED]:,} answers of {task.place.scenario} are kept: run the same again to go on")
         raise
@@ -207,15 +202,6 @@ def _stop_if_hopeless(task: _Task, counts: Counter[str], answer: Answer) -> None
             f"{task.place.model} answered none of the first {HOPELESS} samples of {task.place.scenario}: {answer.text}",
             "they are recorded with their reasons, and asked again next time",
         )
-
-
-def _tell(task: _Task, counts: Counter[str], seconds: float) -> None:
-    """Where nobody sees the progress bar, a log has a line now and then."""
-    if sys.stderr.isatty():
-        return
-    done = sum(counts[outcome] for outcome in (ANSWERED, REFUSED, FAILED))
-    left = (len(task.ids) - done) * seconds / done / 60
-    notice(f"{task.title}: {done:,} of {len(task.ids):,}, {done / seconds:.2g} a second, {left:,.0f} minutes left")
 
 
 def _report(model: str, counts: Mapping[str, Counter[str]], seconds: float) -> dict[str, Any]:

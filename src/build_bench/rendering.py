@@ -22,6 +22,7 @@ from build_bench import builders, executors, schema, store
 from build_bench.builders import Builder
 from build_bench.config import Config
 from build_bench.errors import Rejected
+from build_bench.executors.jobs import Engine, Job, spread
 from build_bench.planning import ROW_GROUP
 from build_bench.records import Plan, Rejection
 from build_bench.store import Work
@@ -107,28 +108,73 @@ def shard_paths(work: Work, scenario: str) -> list[Path]:
     return sorted(work.frames(scenario).glob("shard-*.parquet"))
 
 
-def render(work: Work, config: Config, scenario: str, workers: int) -> list[ShardStamp]:
+def render(work: Work, config: Config, scenario: str, engine: Engine) -> list[ShardStamp]:
     """Render what is missing or stale, drop what no plan asks for, and list the rejected."""
     wanted = shards(work, config, scenario)
     _renumber(work, scenario, wanted)
-    missing = [
-        (work, config, scenario, number, shard)
-        for number, shard in enumerate(wanted)
-        if not work.shard(scenario, number).exists()
-    ]
+    missing = [number for number in range(len(wanted)) if not work.shard(scenario, number).exists()]
     _open.cache_clear()
     builder, raw = _open(work, scenario, config.settings[scenario], config.seed)
     if missing:
         builder.prepare(raw, all_plans(work, scenario))
-    with executors.Progress(f"render {scenario}", sum(task[-1].count for task in missing), "samples") as progress:
-        for done in executors.run(_render_shard, missing, workers):
-            progress.add(done)
+        _spread(_Rendering(work, config, scenario, tuple(wanted)), missing, engine)
     builder.finish(raw)
     stamps = [stamp for path in shard_paths(work, scenario) if (stamp := read_stamp(path))]
     known = [rejection for rejection in store.read_rejections(work.rejected(scenario)) if rejection.stage == "plan"]
     new = [rejection for stamp in stamps for rejection in stamp.rejected]
     store.write_rejections(work.rejected(scenario), known + new)
     return stamps
+
+
+@dataclass(frozen=True, slots=True)
+class _Rendering:
+    """Renders the shard of a number, on whatever machine."""
+
+    work: Work
+    config: Config
+    scenario: str
+    wanted: tuple[Shard, ...]
+
+    def __call__(self, number: int) -> None:
+        _render_shard(self.work, self.config, self.scenario, number, self.wanted[number])
+
+    def exists(self, number: int) -> bool:
+        return self.work.shard(self.scenario, number).exists()
+
+
+def _spread(rendering: _Rendering, missing: list[int], engine: Engine) -> None:
+    """Render the shards `missing`, those that take longest first, so that no worker begins a long one at the end."""
+    work, scenario, wanted = rendering.work, rendering.scenario, rendering.wanted
+    seconds = dict(zip(missing, _seconds(rendering, missing), strict=True))
+    job = Job(
+        name=f"render {scenario}",
+        key=store.digest_of([shard.key for shard in wanted]),
+        folder=work.jobs / f"render-{scenario}",
+        do=rendering,
+        numbers=tuple(sorted(missing, key=lambda number: (-seconds[number], number))),
+        exists=rendering.exists,
+        seconds=sum(seconds.values()) / len(seconds),
+        what="shard",
+    )
+    total, rejected = sum(wanted[number].count for number in missing), 0
+    with executors.Progress(job.name, total, "samples") as progress:
+        for number in spread(job, engine):
+            stamp = read_stamp(work.shard(scenario, number))
+            rejected += len(stamp.rejected) if stamp else 0
+            progress.mark(f"{rejected:,} rejected" if rejected else "")
+            progress.add(wanted[number].count)
+
+
+def _seconds(rendering: _Rendering, missing: list[int]) -> list[float]:
+    """What each shard takes, about."""
+    builder = rendering.config.builder(rendering.scenario)
+    return [
+        sum(
+            builder.seconds(recipe)
+            for recipe in planned(rendering.work, rendering.scenario, shard.first, shard.count)["recipe"].to_pylist()
+        )
+        for shard in (rendering.wanted[number] for number in missing)
+    ]
 
 
 def is_fresh(work: Work, config: Config, scenario: str) -> bool:
@@ -161,9 +207,8 @@ def _open(work: Work, scenario: str, settings: Any, seed: int) -> tuple[Builder[
     return builder, builder.open(work.raw / scenario, work.scratch(scenario))
 
 
-def _render_shard(task: tuple[Work, Config, str, int, Shard]) -> int:
-    """Render one shard; returns its number of plans. A sample whose frames can't be made is rejected."""
-    work, config, scenario, number, shard = task
+def _render_shard(work: Work, config: Config, scenario: str, number: int, shard: Shard) -> None:
+    """Render one shard. A sample whose frames can't be made is rejected."""
     builder, raw = _open(work, scenario, config.settings[scenario], config.seed)
     rejected: list[Rejection] = []
     samples = frames = 0
@@ -193,4 +238,3 @@ def _render_shard(task: tuple[Work, Config, str, int, Shard]) -> int:
                 batch, size = [], 0
         writer.write_table(pa.Table.from_pylist(batch, schema.RENDERED))
         writer.add_key_value_metadata(store.metadata(asdict(ShardStamp(shard.key, samples, frames, tuple(rejected)))))
-    return shard.count

@@ -28,6 +28,7 @@ from build_bench import (
 from build_bench.config import Config
 from build_bench.errors import BuildBenchError, InputError
 from build_bench.executors import notice
+from build_bench.executors.jobs import Engine
 from build_bench.filters import audit as auditing
 from build_bench.filters import audit_page as page_of
 from build_bench.filters import (
@@ -74,7 +75,7 @@ def check(work: Work, config: Config, scenarios: Sequence[str]) -> None:
         config.builder(scenario).check(work.root)
 
 
-def build(work: Work, config: Config, scenarios: Sequence[str], workers: int, only: str = "") -> None:
+def build(work: Work, config: Config, scenarios: Sequence[str], engine: Engine, only: str = "") -> None:
     """Plan and render scenarios."""
     check(work, config, scenarios)
     with work.locked():
@@ -82,7 +83,7 @@ def build(work: Work, config: Config, scenarios: Sequence[str], workers: int, on
             if only != RENDER:
                 planning.plan(work, config, scenario)
             if only != PLAN:
-                rendering.render(work, config, scenario, workers)
+                rendering.render(work, config, scenario, engine)
 
 
 def assemble(

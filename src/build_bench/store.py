@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import secrets
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -28,7 +29,7 @@ _STAMP = b"build_bench"
 _TEMPORARY = ".partial"
 STAGING = f"staging{_TEMPORARY}"
 """The folder in which a scenario's dataset files wait for their name."""
-_OURS = re.compile(rf".+\.(\d+|moving){re.escape(_TEMPORARY)}")
+_OURS = re.compile(rf".+\.(\d+|[0-9a-f]{{12}}|moving){re.escape(_TEMPORARY)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,11 @@ class Work:
         """What only this program needs: the lock, checksums already computed, what was assembled of what."""
         return self.root / ".build-bench"
 
+    @property
+    def jobs(self) -> Path:
+        """What a cluster works on: scripts, logs, and which jobs were submitted."""
+        return self.own / "jobs"
+
     def scratch(self, scenario: str) -> Path:
         """Where a scenario's reader keeps what is costly to find out again."""
         return self.own / scenario
@@ -101,10 +107,12 @@ class Work:
             ) from None
 
     def _clear(self) -> None:
+        # Whoever submitted a cluster's job may have been killed: the job still writes frames.
+        frames = () if any(self.jobs.glob("*.json")) else ("frames",)
         for folder in (
             self.own,
             self.dataset,
-            *(self.root / name for name in ("plans", "frames", "rejected", "keep", "reports", "releases")),
+            *(self.root / name for name in ("plans", *frames, "rejected", "keep", "reports", "releases")),
         ):
             for left in folder.rglob(f"*{_TEMPORARY}"):
                 if left.name == STAGING and left.is_dir() and not left.is_symlink():
@@ -117,7 +125,7 @@ class Work:
 def atomic(path: Path) -> Iterator[Path]:
     """A temporary name beside `path`; renamed to it when the block ends well, removed when it doesn't."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}.{os.getpid()}{_TEMPORARY}")
+    temporary = path.with_name(f"{path.name}.{secrets.token_hex(6)}{_TEMPORARY}")  # machines share process numbers
     try:
         yield temporary
         with temporary.open("rb") as file:

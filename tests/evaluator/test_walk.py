@@ -19,6 +19,7 @@ import pytest
 from build_bench import builders, config, stages
 from build_bench.crops import DIRECTIONS
 from build_bench.demo import SETTINGS, draw
+from build_bench.executors.local import Local
 from build_bench.layouts.proactivebench import export
 from build_bench.layouts.record import DATASETS
 from build_bench.store import Work
@@ -36,7 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     work, names = Work(root / "work", root / "raw"), list(builders.SCENARIOS)
     settings = config.read(names, None, SETTINGS)
     draw(work.raw, names)
-    stages.build(work, settings, names, 2)
+    stages.build(work, settings, names, Local(2))
     stages.assemble(work, settings, names)
     export(work.dataset, root / "exported")
     return root

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from build_bench import config, stages
+from build_bench.executors.local import Local
 from build_bench.layouts.proactivebench import export
 from build_bench.store import Work
 from tests.evaluator.running import evaluator, exported, walk
@@ -20,7 +21,7 @@ def test_real_samples_are_played_alike(tmp_path: Path) -> None:
     evaluator()
     work, names = Work(tmp_path / "work", SAMPLES), ["coco", "quickdraw"]
     settings = config.read(names, None, SETTINGS)
-    stages.build(work, settings, names, 2)
+    stages.build(work, settings, names, Local(2))
     stages.assemble(work, settings, names)
     export(work.dataset, tmp_path / "out")
     samples = exported(work.dataset, tmp_path / "out")

@@ -16,8 +16,8 @@ from typing import Any
 
 import msgspec
 
-from build_bench import builders, card, executors, manifests
-from build_bench.executors import Progress
+from build_bench import builders, card, manifests
+from build_bench.executors import Progress, local
 from build_bench.filters import keep_list, predictions
 from build_bench.gallery import answers, choosing, folder
 from build_bench.gallery.answers import Answers
@@ -114,7 +114,7 @@ def _made(tasks: Sequence[Task], workers: int) -> dict[str, list[Sample]]:
     """The pictures of all slices; those that are there already are not made again."""
     found: dict[str, list[Sample]] = {}
     with Progress("pictures", len(tasks), "slices") as progress:
-        for key, samples in executors.run(_keyed, tasks, workers if len(tasks) > FEW else 1):
+        for key, samples in local.run(_keyed, tasks, workers if len(tasks) > FEW else 1):
             found[key] = samples
             progress.add(1)
     return found

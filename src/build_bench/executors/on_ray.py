@@ -1,0 +1,137 @@
+"""A Ray cluster: the one that is running, or one of this machine's cores.
+
+Ray's own tasks, not datatrove's executor for Ray: it starts an actor and a pool of forked processes for each task, and
+waits for ever if one of those is killed (docs/decisions/executors.md).
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from build_bench.errors import BuildBenchError, NetworkError, UsageError
+from build_bench.executors import notice
+from build_bench.executors.jobs import Job, Outcome, problem
+
+LOOK = 10.0
+"""Seconds after which the cluster is asked again whether anything goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class RaySettings:
+    """The table `ray` of a configuration."""
+
+    address: str = ""
+    """Of the cluster; empty: RAY_ADDRESS, or the one that runs on this machine, or one of this machine's cores."""
+    cpus: float = 1.0
+    """Per task."""
+    memory_gb: float = 2.0
+    """Per task."""
+    gpus: float = 0.0
+    """Per task, to predict."""
+
+
+@dataclass(frozen=True, slots=True)
+class OnRay:
+    """Tasks of a Ray cluster, `workers` at a time; None: as many as have room."""
+
+    settings: RaySettings
+    workers: int | None
+
+    def attempt(self, job: Job, numbers: Sequence[int]) -> Iterator[Outcome]:
+        """As `Engine`. What dies with its process or its node is begun again by Ray itself, a few times."""
+        import ray
+
+        self._connect()
+        remote = ray.remote(_do).options(**self._needs(), name=job.name)
+        do = ray.put(job.do)
+        waiting, running = list(numbers), dict[Any, int]()
+        try:
+            while waiting or running:
+                while waiting and len(running) < (self.workers or len(numbers)):
+                    number = waiting.pop(0)
+                    running[remote.remote(do, number)] = number
+                ended, _ = ray.wait([*running], timeout=LOOK)
+                for reference in ended:
+                    yield running.pop(reference), _outcome(reference)
+        finally:
+            for reference in running:
+                ray.cancel(reference, force=True)
+
+    def _connect(self) -> None:
+        import ray
+
+        if ray.is_initialized():
+            return
+        quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+        address = self.settings.address or os.environ.get("RAY_ADDRESS")
+        try:
+            ray.init(address=address or "auto", **quiet)
+            notice(f"on Ray: {len(_nodes())} nodes, {ray.cluster_resources().get('CPU', 0):g} cores")
+        except ConnectionError as error:
+            if address:
+                raise NetworkError(f"there is no Ray cluster at {address}: {error}", "start it: ray start") from error
+            ray.init(num_cpus=self.workers, include_dashboard=False, **quiet)
+            cores = ray.cluster_resources().get("CPU", 0)
+            notice(f"on Ray, a cluster of this machine's own: {cores:g} cores")
+
+    def _needs(self) -> dict[str, float]:
+        """What a task reserves. Raises `UsageError` if no node has so much: Ray would wait for one."""
+        needs = {
+            "CPU": self.settings.cpus,
+            "memory": self.settings.memory_gb * 2**30,
+            "GPU": self.settings.gpus,
+        }
+        if not any(all(node.get(what, 0) >= amount for what, amount in needs.items()) for node in _nodes()):
+            raise UsageError(
+                f"no node of the Ray cluster has {self.settings.cpus:g} cores, {self.settings.memory_gb:g} GB of "
+                f"memory and {self.settings.gpus:g} GPUs",
+                "ask for less per task: --set ray.memory_gb=1",
+            )
+        return {"num_cpus": needs["CPU"], "memory": needs["memory"], "num_gpus": needs["GPU"]}
+
+
+def _nodes() -> list[dict[str, float]]:
+    """The resources of the nodes that are there."""
+    import ray
+
+    return [node["Resources"] for node in ray.nodes() if node["Alive"]]
+
+
+def _do(do: Callable[[int], object], number: int) -> tuple[str, BuildBenchError] | None:
+    """On a node: the task, or where it ended and why."""
+    try:
+        do(number)
+    except Exception as error:
+        return socket.gethostname(), problem(error)
+    return None
+
+
+def _outcome(reference: Any) -> BuildBenchError | None:
+    """What came of a task that has ended."""
+    import ray
+
+    failed: tuple[str, BuildBenchError] | None
+    try:
+        failed = ray.get(reference)
+    except ray.exceptions.OutOfMemoryError:
+        return BuildBenchError("Ray ended it for want of memory", "give a task more: --set ray.memory_gb=4")
+    except (ray.exceptions.WorkerCrashedError, ray.exceptions.NodeDiedError, ray.exceptions.ObjectLostError) as error:
+        return BuildBenchError(f"its process or its node died: {_first_line(error)}", "run the same again")
+    except ray.exceptions.RayError as error:
+        return BuildBenchError(f"it couldn't begin: {_last_line(error)}", "is build-bench installed on every node?")
+    if failed is None:
+        return None
+    host, why = failed
+    return why if socket.gethostname() == host else type(why)(f"{why.message} (on {host})", why.hint)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]
+
+
+def _last_line(error: Exception) -> str:
+    return str(error).strip().rpartition("\n")[2]
