@@ -1,0 +1,118 @@
+"""On a Ray cluster of two nodes: the same bytes; a worker or a node that dies is made up for."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from build_bench import config, demo, stages
+from build_bench.builders import Builder
+from build_bench.demo import SETTINGS
+from build_bench.errors import InputError, UsageError
+from build_bench.executors.engines import engine
+from build_bench.executors.jobs import Engine, spread
+from build_bench.executors.local import Local
+from build_bench.executors.on_ray import OnRay, RaySettings
+from build_bench.store import Work
+
+from .test_local import begun, fails_always, job
+
+ray = pytest.importorskip("ray", reason="Ray isn't installed")
+pytestmark = pytest.mark.filterwarnings("default")  # Ray's own
+
+NAMES = ["quickdraw", "coco"]
+SMALL = RaySettings(memory_gb=0.1)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """Two nodes of one core each, on this machine."""
+    from ray.cluster_utils import Cluster
+
+    nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+    nodes.add_node(num_cpus=1)
+    nodes.wait_for_nodes()
+    ray.init(address=nodes.address, log_to_driver=False, logging_level="ERROR")
+    yield nodes
+    ray.shutdown()
+    nodes.shutdown()
+
+
+def test_two_nodes_give_the_same_bytes_as_this_process(
+    cluster: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(Builder, "shard", 6)
+    digests = []
+    settings = config.read(NAMES, None, SETTINGS)
+    ways: list[Engine] = [Local(1), OnRay(SMALL, None)]
+    for number, way in enumerate(ways):
+        work = Work(tmp_path / str(number), tmp_path / "raw")
+        demo.draw(work.raw, NAMES)
+        stages.build(work, settings, NAMES, way)
+        shards = [path for name in NAMES for path in sorted(work.frames(name).iterdir())]
+        assert len(shards) > 4
+        digests.append([(path.name, hashlib.sha256(path.read_bytes()).hexdigest()) for path in shards])
+    assert digests[0] == digests[1]
+
+
+def dies_once(folder: Path, number: int) -> None:
+    if number == 3 and begun(folder, number) == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_worker_that_is_killed_is_made_up_for(cluster: Any, tmp_path: Path) -> None:
+    assert sorted(spread(job(tmp_path, dies_once), OnRay(SMALL, None))) == list(range(12))
+    assert begun(tmp_path, 3) == 2
+    assert begun(tmp_path, 5) == 1
+
+
+def waits_for_the_end_of_its_node(folder: Path, number: int) -> None:
+    """The first task that comes to another node than the head says so, and waits."""
+    here = ray.get_runtime_context().get_node_id()
+    if here != (folder / "head").read_text():
+        with suppress(FileExistsError), (folder / "doomed").open("x") as file:
+            file.write(f"{here} {number}")
+            file.flush()
+            signal.pause()
+
+
+def test_a_node_that_is_lost_is_made_up_for(cluster: Any, tmp_path: Path) -> None:
+    (tmp_path / "head").write_text(cluster.head_node.node_id)
+    outcomes = spread(job(tmp_path, waits_for_the_end_of_its_node), OnRay(SMALL, None))
+    done = [next(outcomes) for _ in range(11)]
+    doomed, number = (tmp_path / "doomed").read_text().split()
+    cluster.remove_node(next(node for node in cluster.list_all_nodes() if node.node_id == doomed))
+    done.extend(outcomes)
+    assert sorted(done) == list(range(12))
+    assert begun(tmp_path, int(number)) == 2
+    cluster.add_node(num_cpus=1)
+
+
+def test_what_failed_twice_is_named_as_it_is_on_one_machine(cluster: Any, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="2 of 12 shards failed twice: shard 4: video 4 is gone; shard 7: video 7"):
+        list(spread(job(tmp_path, fails_always), OnRay(SMALL, 2)))
+
+
+def test_what_no_node_has_is_refused_and_not_waited_for(cluster: Any, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no node of the Ray cluster has 64 cores") as refused:
+        list(spread(job(tmp_path, fails_always), OnRay(RaySettings(cpus=64), None)))
+    assert "--set ray." in refused.value.hint
+
+
+def test_settings_come_from_the_configuration_and_mistakes_are_named(tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_text('[ray]\nmemory_gb = 8\n[slurm]\npartition = "cpu"\ntime = "01:00:00"\n')
+    read = config.read(NAMES, tmp_path / "c.toml", ["ray.cpus=2", "slurm.gpus=1"])
+    assert read.engines["ray"] == RaySettings(cpus=2.0, memory_gb=8.0)
+    assert (read.engines["slurm"].partition, read.engines["slurm"].gpus) == ("cpu", 1)
+    assert engine("ray", 3, read.engines) == OnRay(RaySettings(cpus=2.0, memory_gb=8.0), 3)
+    with pytest.raises(UsageError, match="setting in slurm 'partitoin'"):
+        config.read(NAMES, None, ["slurm.partitoin=x"])
+    with pytest.raises(UsageError, match="slurm: options: '=x': expected NAME=VALUE"):
+        config.read(NAMES, None, ["slurm.options==x"])
