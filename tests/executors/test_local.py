@@ -32,11 +32,11 @@ class Doing:
         (self.folder / str(number)).write_text(str(number))
 
 
-def job(folder: Path, before: Callable[[Path, int], None], count: int = 12) -> Job:
+def job(folder: Path, before: Callable[[Path, int], None], count: int = 12, key: str = "k") -> Job:
     return Job(
         name="render coco",
-        key="k",
-        folder=folder,
+        key=key,
+        folder=folder / "job",
         do=Doing(folder, before),
         numbers=tuple(range(count)),
         exists=lambda number: (folder / str(number)).exists(),

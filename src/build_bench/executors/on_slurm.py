@@ -88,8 +88,8 @@ class OnSlurm:
         except (KeyboardInterrupt, GeneratorExit):
             if _alive(record.job):
                 notice(
-                    f"{job.name}: Slurm's job {record.job} goes on; the same command waits for it again, scancel "
-                    f"{record.job.partition('_')[0]} ends it"
+                    f"{job.name}: Slurm's job {record.job} goes on; the same command waits for it again, "
+                    f"scancel {record.job} ends it"
                 )
             raise
         _record(job).unlink(missing_ok=True)
@@ -185,7 +185,8 @@ def _last_words(folder: Path) -> str:
     """The last line of the newest log that has one."""
     logs = sorted((folder / "slurm_logs").glob("*.out"), key=lambda path: path.stat().st_mtime, reverse=True)
     for log in logs:
-        lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
+        text = log.read_text(errors="replace")
+        lines = [line.strip() for line in text.splitlines() if line.strip() and "Exited with exit code" not in line]
         if lines:
             return lines[-1][:300]
     return "it left no log"

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from datatrove.executor.slurm import SlurmPipelineExecutor
+from loguru import logger
 
 from build_bench.executors.jobs import Job
 from build_bench.executors.on_slurm import SlurmSettings
@@ -48,6 +49,11 @@ class Script(SlurmPipelineExecutor):  # type: ignore[misc]
         """Without a partition the cluster's default."""
         found: dict[str, Any] = super().get_sbatch_args(max_array)
         return {name: value for name, value in found.items() if name != "partition" or value}
+
+    def launch_job(self) -> None:
+        """What it says of itself is said by `on_slurm`."""
+        logger.disable("datatrove")
+        super().launch_job()
 
     def launch_merge_stats(self) -> None:
         """datatrove's statistics are not kept: no second job for them."""

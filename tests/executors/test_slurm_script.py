@@ -1,0 +1,67 @@
+"""The batch script that is submitted, where there is no Slurm to run it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from build_bench.errors import BuildBenchError, UsageError
+from build_bench.executors import on_slurm
+from build_bench.executors.jobs import spread
+from build_bench.executors.on_slurm import OnSlurm, SlurmSettings
+
+from .test_local import job, nothing
+
+pytest.importorskip("datatrove", reason="datatrove isn't installed")
+
+
+@pytest.fixture
+def submitted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A program called sbatch that keeps the script, and a squeue that knows no job."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name, text in {
+        "sbatch": f'for last; do :; done; cp "$last" {tmp_path}/script; echo "Submitted batch job 7"',
+        "squeue": 'echo "slurm_load_jobs error: Invalid job id specified" >&2; exit 1',
+    }.items():
+        (folder / name).write_text(f"#!/bin/sh\n{text}\n")
+        (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    monkeypatch.setattr(on_slurm, "LATE", 0.0)
+    return tmp_path / "script"
+
+
+def test_the_script_says_what_the_configuration_says_and_lies_in_the_work_folder(
+    submitted: Path, tmp_path: Path
+) -> None:
+    settings = SlurmSettings(
+        partition="cpu", time="01:30:00", memory_gb=3, cpus=2, account="lab", options="exclude=n[1-3] exclusive"
+    )
+    asked = job(tmp_path, nothing, 1000)
+    with pytest.raises(BuildBenchError, match="job 7 ended before any shard began: it left no log"):
+        list(spread(asked, OnSlurm(settings, 5)))
+    script = submitted.read_text()
+    assert script == (asked.folder / "launch_script.slurm").read_text()
+    for line in (
+        "partition=cpu", "time=01:30:00", "mem-per-cpu=3G", "cpus-per-task=2", "account=lab", "exclude=n[1-3]",
+        "exclusive", "job-name=render-coco", "array=0-4%5", f"output={asked.folder}/slurm_logs/%A_%a.out",
+    ):  # fmt: skip
+        assert f"#SBATCH --{line}\n" in script
+    assert "qos" not in script
+    assert f"export PATH={Path(sys.executable).parent}:$PATH\n" in script
+    assert f"launch_pickled_pipeline {asked.folder}/executor.pik" in script
+
+
+def test_without_slurm_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UsageError, match="there is no sbatch here"):
+        list(spread(job(tmp_path, nothing), OnSlurm(SlurmSettings(), None)))
+
+
+def test_an_array_job_doesnt_submit_another(submitted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLURM_ARRAY_TASK_ID", "3")
+    with pytest.raises(UsageError, match="inside an array job"):
+        list(spread(job(tmp_path, nothing), OnSlurm(SlurmSettings(), None)))
+    assert not submitted.exists()
