@@ -5,6 +5,7 @@ Both lie in work/.build-bench/predict/<model>/, a file per scenario.
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ from build_bench.store import Work
 
 FOLD = 60.0
 """Seconds between two foldings, each of which writes the model's whole file."""
+
+_PART = ".part-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,19 +102,56 @@ class Journal:
         """Whether it is time to fold."""
         return time.monotonic() - self._folded >= FOLD
 
-    def fold(self) -> None:
-        """Move it into the cache. Killed in between, the next folding adds the same rows again: nothing changes."""
-        if rows := list(self._read()):
+    def fold(self) -> list[Prediction]:
+        """Move it into the cache, with what other machines wrote (`PartJournal`); returns it.
+
+        Killed in between, the next folding adds the same rows again: nothing changes.
+        """
+        for path in self._path.parent.glob(f"{self._place.scenario}{_PART}*.jsonl"):
+            path.rename(path.with_suffix(f".{secrets.token_hex(4)}.taken"))  # a machine that is still at it begins anew
+        parts = sorted(self._path.parent.glob(f"{self._place.scenario}{_PART}*.taken"))
+        paths = [path for path in (self._path, *parts) if path.exists()]
+        rows = [row for path in paths for row in _read(path)]
+        if rows:
             predictions.merge(self._place.work, self._place.model, self._place.scenario, rows, self._inputs)
             Refresh(self._place).add(rows)
-        self._path.unlink(missing_ok=True)
+        for path in paths:
+            path.unlink(missing_ok=True)
         self._folded = time.monotonic()
+        return rows
 
-    def _read(self) -> Iterator[Prediction]:
-        """All lines but the one that a killed run left unfinished, and damaged ones: those samples are asked again."""
-        lines = self._path.read_bytes().split(b"\n") if self._path.exists() else []
-        for number, line in enumerate(lines[:-1], 1):
-            try:
-                yield msgspec.json.decode(line, type=Prediction)
-            except msgspec.DecodeError:
-                notice(f"{self._path}, line {number} is damaged: that sample is asked again")
+
+class PartJournal(Journal):
+    """That of one machine among several: whoever sent them folds all, as only one may write the cache."""
+
+    def __init__(self, place: Place, inputs: Inputs, part: int) -> None:
+        super().__init__(place, inputs)
+        self._path = part_path(place, part)
+
+    @property
+    def due(self) -> bool:
+        """Never."""
+        return False
+
+    def fold(self) -> list[Prediction]:
+        """Leave it to be folded."""
+        return []
+
+    def known(self) -> set[str]:
+        """The samples that this part answered before it was killed."""
+        return {row.id for row in _read(self._path) if row.verdict != FAILED}
+
+
+def part_path(place: Place, part: int) -> Path:
+    """The journal of a part."""
+    return place.folder / f"{place.scenario}{_PART}{part:05d}.jsonl"
+
+
+def _read(path: Path) -> Iterator[Prediction]:
+    """All lines but the one that a killed run left unfinished, and damaged ones: those samples are asked again."""
+    lines = path.read_bytes().split(b"\n") if path.exists() else []
+    for number, line in enumerate(lines[:-1], 1):
+        try:
+            yield msgspec.json.decode(line, type=Prediction)
+        except msgspec.DecodeError:
+            notice(f"{path}, line {number} is damaged: that sample is asked again")

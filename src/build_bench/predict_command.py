@@ -75,6 +75,14 @@ from build_bench.errors import BuildBenchError, NetworkError, UsageError
     metavar="PRICE",
     help="openai: of a million tokens read, to say what a run cost.",
 )
+@option(
+    "--executor",
+    type=click.Choice(["local", "ray", "slurm"]),
+    default="local",
+    show_default=True,
+    help="hf: run it here, or on a Ray or Slurm cluster, a part of the samples a machine.",
+)
+@option("--workers", type=click.IntRange(1), metavar="N", help="Parts on a cluster.  [default: one per 3,000 samples]")
 @option("--price-out", type=click.FloatRange(0), metavar="PRICE", help="openai: of a million tokens written.")
 @common
 def predict(
@@ -87,6 +95,8 @@ def predict(
     refresh: bool,
     price_in: float | None,
     price_out: float | None,
+    executor: str,
+    workers: int | None,
     **settings: Any,
 ) -> None:
     """Ask models for their first turn at the built samples, into the cache.
@@ -106,6 +116,7 @@ def predict(
     """
     from build_bench import stages
     from build_bench.builders import SCENARIOS
+    from build_bench.executors import engines
     from build_bench.filters import inputs
     from build_bench.models import EXAMPLES
     from build_bench.models import Options as Settings
@@ -131,7 +142,9 @@ def predict(
         report = stages.import_predictions(work, study.with_ids(work, file), chosen, replace=refresh)
         options.print(report, _import_lines(report))
         return
-    report = stages.predict(work, names, chosen, Settings(config.seed, **settings), limit=limit, refresh=refresh)
+    cluster = None if executor == engines.LOCAL else (engines.engine(executor, workers, config.engines), workers)
+    asked = Settings(config.seed, **settings)
+    report = stages.predict(work, names, chosen, asked, limit=limit, refresh=refresh, cluster=cluster)
     for model in report["models"]:
         read, written = model["tokens"]["read"], model["tokens"]["written"]
         priced = price_in is not None or price_out is not None

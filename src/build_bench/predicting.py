@@ -50,7 +50,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class _Task:
+class Task:
     """What a model has yet to answer of a scenario."""
 
     place: Place
@@ -74,24 +74,25 @@ def predict(
     """
     started = time.monotonic()
     model_name = models.cache_name(name)
-    with _alone(work, model_name):
-        tasks = _tasks(work, model_name, request)
+    with alone(work, model_name):
+        tasks = tasks_of(work, model_name, request)
         # Loading takes minutes: not before something is to be asked.
         model = load(name, request.options) if any(task.ids for task in tasks) else None
         counts: dict[str, Counter[str]] = {}
         reasons: dict[str, list[str]] = {}
         for task in tasks:
             failures = reasons.setdefault(task.place.scenario, [])
-            found = _ask(task, model, failures) if model and task.ids else Counter()
+            journal = Journal(task.place, task.inputs)
+            found = ask(task, model, failures, journal) if model and task.ids else Counter()
             if request.refresh and task.all:
                 Refresh(task.place).finish(task.inputs)
             counts[task.place.scenario] = found + Counter({BEFORE: task.fresh})
     why = {scenario: coverage.reasons(failures) for scenario, failures in reasons.items() if failures}
-    return {**_report(model_name, counts, time.monotonic() - started), "reasons": why}
+    return {**report_of(model_name, counts, time.monotonic() - started), "reasons": why}
 
 
 @contextmanager
-def _alone(work: Work, model: str) -> Iterator[None]:
+def alone(work: Work, model: str) -> Iterator[None]:
     """Two models can be asked at a time, one model only once. Building goes on meanwhile: a run may take days."""
     path = Place(work, model, "").folder / "lock"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -120,7 +121,7 @@ def _looking(work: Work) -> Iterator[None]:
         turn.release()
 
 
-def _tasks(work: Work, model: str, request: Request) -> list[_Task]:
+def tasks_of(work: Work, model: str, request: Request) -> list[Task]:
     """What is to be asked, scenario by scenario. Folds what a killed run left."""
     built = inputs.built(work, request.scenarios)
     if not request.scenarios:
@@ -134,11 +135,16 @@ def _tasks(work: Work, model: str, request: Request) -> list[_Task]:
         with _looking(work):
             shown = inputs.read(work, scenario)
             Journal(place, shown).fold()
-        fresh = _refreshed(place, shown, request.settings) if request.refresh else _fresh(place, shown)
-        every = set(shown.table["id"].to_list())
-        wanted = _few(every, request.limit) if request.limit else every
-        found.append(_Task(place, shown, frozenset(wanted - fresh), len(wanted & fresh), every - fresh <= wanted))
+        found.append(task_of(place, shown, request))
     return found
+
+
+def task_of(place: Place, shown: Inputs, request: Request) -> Task:
+    """What is to be asked of a scenario."""
+    fresh = _refreshed(place, shown, request.settings) if request.refresh else _fresh(place, shown)
+    every = set(shown.table["id"].to_list())
+    wanted = _few(every, request.limit) if request.limit else every
+    return Task(place, shown, frozenset(wanted - fresh), len(wanted & fresh), every - fresh <= wanted)
 
 
 def _few(ids: set[str], limit: int) -> set[str]:
@@ -164,11 +170,10 @@ def _refreshed(place: Place, shown: Inputs, settings: str) -> set[str]:
     return found
 
 
-def _ask(task: _Task, model: Model, failures: list[str]) -> Counter[str]:
+def ask(task: Task, model: Model, failures: list[str], journal: Journal) -> Counter[str]:
     """Ask for a scenario's samples and keep the answers; returns how many came to what, and the tokens. Why there was
     no answer is added to `failures`."""
     counts: Counter[str] = Counter()
-    journal = Journal(task.place, task.inputs)
     turns = inputs.first_turns(task.place.work, task.place.scenario, task.ids)
     try:
         with closing(model.answers(turns)) as answers, Progress(task.title, len(task.ids), "samples") as progress:
@@ -196,7 +201,7 @@ def _prediction(turn: FirstTurn, answer: Answer, runtime: Mapping[str, Any]) -> 
     return predictions.failed(turn.row["id"], turn.digest, f"{answer.outcome}: {answer.text}", runtime)
 
 
-def _stop_if_hopeless(task: _Task, counts: Counter[str], answer: Answer) -> None:
+def _stop_if_hopeless(task: Task, counts: Counter[str], answer: Answer) -> None:
     if not task.fresh and not counts[ANSWERED] and counts[REFUSED] + counts[FAILED] >= HOPELESS:
         raise BuildBenchError(
             f"{task.place.model} answered none of the first {HOPELESS} samples of {task.place.scenario}: {answer.text}",
@@ -204,7 +209,7 @@ def _stop_if_hopeless(task: _Task, counts: Counter[str], answer: Answer) -> None
         )
 
 
-def _report(model: str, counts: Mapping[str, Counter[str]], seconds: float) -> dict[str, Any]:
+def report_of(model: str, counts: Mapping[str, Counter[str]], seconds: float) -> dict[str, Any]:
     """Per scenario how many were answered, now or before, refused and failed; and what it took."""
     total = Counter[str]()
     for found in counts.values():

@@ -18,6 +18,7 @@ from build_bench import (
     models,
     planning,
     predicting,
+    predicting_in_parts,
     rebuilding,
     release,
     releases,
@@ -215,15 +216,19 @@ def predict(
     *,
     limit: int | None = None,
     refresh: bool = False,
+    cluster: tuple[Engine, int | None] | None = None,
 ) -> dict[str, Any]:
     """Ask models (KIND:NAME) for the first turns they haven't answered; returns what came of it, model by model.
 
-    Holds no lock of the work folder: building goes on while models think.
+    Holds no lock of the work folder: building goes on while models think. `cluster`: an engine and a number of parts.
     """
     for name in names:
         models.cache_name(name)  # a misspelled one is no surprise after hours of another
     request = predicting.Request(scenarios, options, limit, refresh)
-    return {"models": [predicting.predict(work, name, request) for name in dict.fromkeys(names)]}
+    asked = dict.fromkeys(names)
+    if cluster:
+        return {"models": [predicting_in_parts.predict(work, name, request, *cluster) for name in asked]}
+    return {"models": [predicting.predict(work, name, request) for name in asked]}
 
 
 def status(work: Work, config: Config, scenarios: Sequence[str]) -> dict[str, Any]:

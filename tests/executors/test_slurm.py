@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from build_bench import config, demo, stages
+from build_bench import config, demo, predicting, predicting_in_parts, stages
 from build_bench.builders import Builder
 from build_bench.demo import SETTINGS
 from build_bench.errors import BuildBenchError, InputError
@@ -21,6 +22,7 @@ from build_bench.executors.jobs import Engine, spread
 from build_bench.executors.local import Local
 from build_bench.executors.on_slurm import OnSlurm, SlurmSettings
 from build_bench.store import Work
+from tests.asked import build, request, rows
 
 from .one_node_slurm import one_node_slurm
 from .test_local import begun, fails_always, fails_once, job
@@ -140,3 +142,13 @@ def test_an_environment_without_the_program_is_said_at_once(tmp_path: Path) -> N
     settings = SlurmSettings(memory_gb=1, environment="export PATH=/usr/bin:/bin")
     with pytest.raises(BuildBenchError, match=r"ended before any shard began: .*launch_pickled_pipeline"):
         list(spread(job(tmp_path, fails_once), OnSlurm(settings, None)))
+
+
+def test_a_model_is_asked_in_parts(tmp_path: Path) -> None:
+    work = build(tmp_path / "work")
+    predicting.predict(work, "baseline:first", request())
+    expected = rows(work, "baseline:first").drop("created")
+    shutil.rmtree(work.predictions)
+    report = predicting_in_parts.predict(work, "baseline:first", request(), OnSlurm(SMALL, 2), 2)
+    assert report["scenarios"]["coco"]["answered"] == len(expected)
+    assert rows(work, "baseline:first").drop("created").equals(expected)

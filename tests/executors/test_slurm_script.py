@@ -60,6 +60,13 @@ def test_without_slurm_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         list(spread(job(tmp_path, nothing), OnSlurm(SlurmSettings(), None)))
 
 
+@pytest.mark.parametrize("name", ["my work", "50%", "it's", "$HOME"])
+def test_a_folder_that_a_script_can_not_name_is_refused(name: str, submitted: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="can't name a folder"):
+        list(spread(job(tmp_path / name, nothing), OnSlurm(SlurmSettings(), None)))
+    assert not submitted.exists()
+
+
 def test_an_array_job_doesnt_submit_another(submitted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLURM_ARRAY_TASK_ID", "3")
     with pytest.raises(UsageError, match="inside an array job"):

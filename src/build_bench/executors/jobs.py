@@ -49,6 +49,11 @@ class Job:
     what: str
     """What a task is called: "shard"."""
 
+    @property
+    def record(self) -> Path:
+        """Beside the folder while a cluster may be working on the job, whoever submitted it."""
+        return self.folder.with_name(f"{self.folder.name}.json")
+
 
 Outcome = tuple[int, BuildBenchError | None]
 """A task's number, and what ended it if it wasn't its work."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -30,6 +31,8 @@ PATIENCE = 300.0
 
 LATE = 10.0
 """Seconds after the job's end in which a shared file system may still show new files."""
+
+_PLAIN = re.compile(r"[\w./+@:=,-]+")
 
 LONG = 100.0
 """Seconds of work in a job of the array, about: starting Python takes a few, which stay under 5 %."""
@@ -81,7 +84,7 @@ class OnSlurm:
 
     def attempt(self, job: Job, numbers: Sequence[int]) -> Iterator[Outcome]:
         """As `Engine`. If the same job was submitted before and isn't over, it is waited for."""
-        _check_here()
+        _check_here(job.folder)
         record = self._running(job) or self._submit(job, numbers)
         try:
             yield from _wait(job, record)
@@ -92,11 +95,11 @@ class OnSlurm:
                     f"scancel {record.job} ends it"
                 )
             raise
-        _record(job).unlink(missing_ok=True)
+        job.record.unlink(missing_ok=True)
 
     def _running(self, job: Job) -> _Record | None:
         try:
-            record = msgspec.json.decode(_record(job).read_bytes(), type=_Record)
+            record = msgspec.json.decode(job.record.read_bytes(), type=_Record)
         except (FileNotFoundError, msgspec.DecodeError):
             return None
         if not _alive(record.job):
@@ -128,16 +131,16 @@ class OnSlurm:
                 "account, time and memory",
             ) from error
         record = _Record(str(script.job_id), job.key, tuple(numbers))
-        store.write_bytes(_record(job), msgspec.json.encode(record))
+        store.write_bytes(job.record, msgspec.json.encode(record))
         notice(f"{job.name}: Slurm's job {record.job}, {len(numbers)} {job.what}s; logs and script in {job.folder}")
         return record
 
 
-def _record(job: Job) -> Path:
-    return job.folder.with_suffix(".json")
-
-
-def _check_here() -> None:
+def _check_here(folder: Path) -> None:
+    if not _PLAIN.fullmatch(str(folder)):
+        raise UsageError(
+            f"{folder}: a batch script can't name a folder with blanks, quotes or %", "choose another with --work"
+        )
     if shutil.which("sbatch") is None or shutil.which("squeue") is None:
         raise UsageError("there is no sbatch here", "run it on a machine that submits to Slurm, or without --executor")
     if "SLURM_ARRAY_TASK_ID" in os.environ:
