@@ -105,3 +105,11 @@ def test_a_flag_in_the_environment_is_read_in_errors_too(value: str, documents: 
     done = run("build", "quickdraw", cwd=tmp_path, BUILD_BENCH_JSON=value, BUILD_BENCH_VERBOSE=value)
     assert len(done.stdout.splitlines()) == documents
     assert ("Traceback" in done.stderr) == bool(documents)
+
+
+def test_a_work_folder_is_a_folder(tmp_path: Path) -> None:
+    done = run("status", "--work", "s3://lab/bench", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "--work s3://lab/bench: files are renamed" in done.stderr
+    assert not list(tmp_path.iterdir())
+    assert run("status", "--work", f"file://{tmp_path}/w", cwd=tmp_path).stdout.startswith(f"{tmp_path}/w isn't there")

@@ -219,7 +219,8 @@ def main() -> None:
     except (KeyboardInterrupt, click.Abort):
         fail(arguments, 130, "interrupted", "interrupted", "run the same command again: what is finished is kept")
     except OSError as error:
-        fail(arguments, 3, "input", str(error), "mend that and run the same command again: what is finished is kept")
+        what = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
+        fail(arguments, 3, "input", what, "mend that and run the same command again: what is finished is kept")
     except Exception as error:
         what = f"unexpected {type(error).__name__}: {error}"
         fail(arguments, 1, "internal", what, "this is a mistake in build-bench: -v shows where; please report it")

@@ -33,8 +33,8 @@ class Common:
         """The work folder."""
         from build_bench.store import Work
 
-        root = self.work_folder or Path(default)
-        return Work(root, self.raw or root / "raw")
+        root = _folder("--work", self.work_folder or Path(default))
+        return Work(root, _folder("--raw", self.raw) if self.raw else root / "raw")
 
     def config(
         self, scenarios: Sequence[str], changes: Iterable[str] = (), base: Mapping[str, Any] | None = None
@@ -48,6 +48,21 @@ class Common:
     def print(self, result: Any, lines: Iterable[str]) -> None:
         """The result: as JSON for a program, as lines for a person."""
         click.echo(json.dumps(result, indent=2, sort_keys=True) if self.as_json else "\n".join(lines))
+
+
+def _folder(name: str, path: Path) -> Path:
+    """A folder that every machine sees, as a path or file:// address; no other address is one."""
+    from build_bench.errors import UsageError
+
+    scheme, colon, rest = str(path).partition(":/")
+    if not colon or len(scheme) < 2 or not scheme.isalnum():
+        return path
+    if scheme == "file":
+        return Path("/", rest.lstrip("/"))
+    raise UsageError(
+        f"{name} {scheme}://{rest}: files are renamed and read by offset there, which needs a folder that all see",
+        "name one on a shared disk, or mount it",
+    )
 
 
 def option(*names: str, **attributes: Any) -> Callable[[Command], Command]:

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from build_bench import builders, executors, schema, store
 from build_bench.builders import Builder
 from build_bench.config import Config
-from build_bench.errors import Rejected
+from build_bench.errors import InputError, Rejected
 from build_bench.executors.jobs import Engine, Job, spread
 from build_bench.planning import ROW_GROUP
 from build_bench.records import Plan, Rejection
@@ -83,11 +83,16 @@ def shards(work: Work, config: Config, scenario: str) -> list[Shard]:
         if parts and plan.group != group and full:
             found.append(Shard(first, len(parts), store.digest_of([builder.render_version, parts])))
             first, parts = row, []
-        parts.append(store.digest_of([plan.id, plan.frames, plan.recipe, builder.stamp(plan, raw)]))
+        parts.append(_part(builder, plan, raw))
         group = plan.group
     if parts:
         found.append(Shard(first, len(parts), store.digest_of([builder.render_version, parts])))
     return found
+
+
+def _part(builder: Builder[Any], plan: Plan, raw: Any) -> str:
+    """Digest of all that a sample's frames are a function of."""
+    return store.digest_of([plan.id, plan.frames, plan.recipe, builder.stamp(plan, raw)])
 
 
 def _hash(group: str) -> int:
@@ -237,4 +242,18 @@ def _render_shard(work: Work, config: Config, scenario: str, number: int, shard:
                 writer.write_table(pa.Table.from_pylist(batch, schema.RENDERED))
                 batch, size = [], 0
         writer.write_table(pa.Table.from_pylist(batch, schema.RENDERED))
+        if rejected:
+            _check_source(work, config, scenario, shard)
         writer.add_key_value_metadata(store.metadata(asdict(ShardStamp(shard.key, samples, frames, tuple(rejected)))))
+
+
+def _check_source(work: Work, config: Config, scenario: str, shard: Shard) -> None:
+    """Raise `InputError` if what couldn't be read was there when the shard was planned: a disk that went away is no
+    reason to leave a sample out."""
+    builder = config.builder(scenario)
+    raw = builder.open(work.raw / scenario, work.scratch(scenario))
+    plans = plans_of(work, scenario, shard.first, shard.count)
+    if shard.key != store.digest_of([builder.render_version, [_part(builder, plan, raw) for plan in plans]]):
+        raise InputError(
+            f"{work.raw / scenario} changed while pictures were made of it", "run the same again when it is all there"
+        )

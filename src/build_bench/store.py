@@ -131,6 +131,10 @@ def atomic(path: Path) -> Iterator[Path]:
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
         temporary.replace(path)
+    except OSError as error:
+        if error.filename or error.errno is None:
+            raise
+        raise OSError(error.errno, os.strerror(error.errno), str(path)) from error  # a full disk names no file
     finally:
         temporary.unlink(missing_ok=True)
 
