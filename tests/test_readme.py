@@ -11,7 +11,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from build_bench import builders, cli
+from build_bench import builders, cli, config
 
 README = Path(__file__).parents[1] / "README.md"
 HELP = re.compile(r"(<!-- build-bench --help -->\n```\n)(.*?)(```\n<!-- /build-bench --help -->)", re.DOTALL)
@@ -36,8 +36,15 @@ def test_every_command_and_setting_it_names_exists() -> None:
     commands = set(re.findall(r"build-bench ([a-z]+)", text))
     assert commands >= {"all", "build", "status", "verify"}
     assert commands <= set(cli.group.commands)
-    for scenario, key in re.findall(r"--set ([a-z_]+)\.([a-z_]+)=", text):
-        assert key in builders.defaults(scenario)
+    assert config.read(list(builders.SCENARIOS), None, re.findall(r"--set ([a-z_]+\.[a-z_]+=[\w/.-]+)", text))
+
+
+def test_every_configuration_it_shows_is_one(tmp_path: Path) -> None:
+    shown = re.findall(r"```toml\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    assert shown
+    for text in shown:
+        (tmp_path / "bench.toml").write_text(text, encoding="utf-8")
+        assert config.read(list(builders.SCENARIOS), tmp_path / "bench.toml")
 
 
 def test_every_scenario_is_in_it() -> None:
