@@ -153,7 +153,11 @@ addEventListener("keydown", event => {
   if (found) { event.preventDefault(); found.click(); }
 });
 addEventListener("storage", event => {  // of another window
-  if (study && event.key === storeName()) { state = stored(); counts(); }
+  if (!study || event.key !== storeName()) return;
+  const before = state.answers[at]?.created;
+  state = stored();
+  if (at < study.samples.length && state.answers[at]?.created !== before) go(at);  // what was answered there is marked here
+  else counts();
 });
 load("study").then(found => {
   study = found;

@@ -161,7 +161,8 @@ def test_two_windows_on_one_study_keep_what_both_answered(window: Opened, study:
     first, second = (window(study, viewport={"width": 900, "height": 700}).open() for _ in "ab")
     answer(first, "a", "Question 2 of 3")
     second.wait_for_selector(READY)
-    second.get_by_text("Skip").click()
+    second.wait_for_selector(".choices button:has-text('your answer')")  # it was given in the other window
+    second.get_by_text("Next").click()
     answer(second, "b", "Question 3 of 3")
     assert second.locator("#kept").inner_text().startswith("2 of 3")
     answer(first, "c", "Question 3 of 3")
