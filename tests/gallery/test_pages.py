@@ -124,7 +124,7 @@ def test_a_click_shows_a_picture_in_its_own_size(window: Opened, gallery: Path, 
     page.locator(".stage .view").click()
     assert page.locator(".stage .view").bounding_box()["width"] == pytest.approx(width)
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
-    page.get_by_role("button", name="Own size").click()
+    page.get_by_role("button", name="Actual size").click()
     assert page.locator(".stage .view").bounding_box()["width"] < 360
 
 
