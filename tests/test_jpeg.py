@@ -107,6 +107,12 @@ def test_a_colour_profile_stays() -> None:
     assert Image.open(io.BytesIO(stripped)).info["icc_profile"] == profile
 
 
+def test_without_its_profile_it_decodes_the_same() -> None:
+    profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+    bare = jpeg.stripped(picture(icc_profile=profile), jpeg.SHOWING - {jpeg.PROFILE})
+    assert bare == jpeg.stripped(picture())
+
+
 def test_the_adobe_segment_stays_as_it_says_what_the_samples_are() -> None:
     data = picture("CMYK")
     assert 0xEE in markers(data)

@@ -2,6 +2,7 @@
 // The address says what is shown: #overview, #list?scenario=coco&page=2, #sample/ID?walk=1.0 (the choices made so far).
 
 let shown = 0, page = null;
+const TO_SAMPLES = ".cards a, .strips a";
 
 async function show() {
   const mine = ++shown, [path, query = ""] = location.hash.slice(1).split(/\?(.*)/s), [name, ...rest] = path.split("/");
@@ -24,8 +25,8 @@ async function show() {
     else link.removeAttribute("aria-current");
   }
   document.body.dataset.page = name || "overview";
-  const left = history.state?.left;  // the list was left from here
-  const link = left && [...main.querySelectorAll("#results a")].find(one => one.getAttribute("href") === left.href);
+  const left = history.state?.left;  // the list or the overview was left from here
+  const link = left && [...main.querySelectorAll(TO_SAMPLES)].find(one => one.getAttribute("href") === left.href);
   if (link) { scrollTo(0, left.scroll); return link.focus({ preventScroll: true }); }
   if (!first) (main.querySelector(".verdict") || main.querySelector(same ? ".choices button" : "h1") || main).focus({ preventScroll: same });
   if (!same) scrollTo(0, 0);
@@ -40,11 +41,12 @@ async function playAny() {
 addEventListener("hashchange", show);
 history.scrollRestoration = "manual";
 document.getElementById("main").addEventListener("click", event => {
-  const link = event.target.closest("#results a");
+  const link = event.target.closest(TO_SAMPLES);
   if (link) history.replaceState({ left: { href: link.getAttribute("href"), scroll: scrollY } }, "");
 });
 document.querySelector(".skip").addEventListener("click", event => { event.preventDefault(); document.getElementById("main").focus(); });
 addEventListener("keydown", event => {
+  if (event.repeat && event.target.closest(".choices button")) event.preventDefault();  // Enter, held, would answer on and on
   if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || event.target.closest("input, select, textarea")) return;
   const button = choiceOf(event.key);
   if (button) { event.preventDefault(); button.click(); }

@@ -1,7 +1,7 @@
 "use strict";
 
 async function showOverview() {
-  const data = await load("overview");
+  const data = await load("overview"), main = document.getElementById("main");
   const sum = name => data.scenarios.reduce((total, each) => total + each[name], 0);
   const [samples, playable] = [sum("samples"), sum("playable")];
   const notes = data.scenarios.flatMap(each => each.notes.map(note => `${each.name}: ${note}`));
@@ -13,19 +13,19 @@ async function showOverview() {
       + "of the others there is a small picture and the text."),
     make("p", { class: "dim" }, data.full ? "The pictures are the originals."
       : `Pictures are scaled to ${data.side} pixels, unless a sample crops them.`),
-    make("p", { class: "dim" }, data.models.length ? `Asked were ${data.models.length} models: ${data.models.map(named).join(", ")}.`
+    make("p", { class: "dim" }, data.models.length ? `First answers are those of ${data.models.map(named).join(", ")}.`
       : "What models answered is not known here: there are no predictions in the work folder."),
     data.filtered_by && make("p", { class: "dim" }, `Kept are ${data.filtered_by}.`),
     notes.length && make("div", { class: "note" }, make("strong", {}, "In the work folder, but not up to date:"),
       make("ul", {}, notes.map(note => make("li", {}, note)))),
     countsTable(data.scenarios),
-    make("p", {}, make("label", { class: "check" }, make("input", { type: "checkbox", name: "whole", onchange: event =>
-      document.getElementById("main").classList.toggle("whole", event.target.checked) }), "show the whole sequences, which end with what is to be found out")),
+    make("p", {}, make("label", { class: "check" }, make("input", { type: "checkbox", name: "whole", checked: main.classList.contains("whole"),
+      onchange: event => main.classList.toggle("whole", event.target.checked) }), "show the whole sequences, which end with what is to be found out")),
     data.scenarios.map(each => scenarioSection(each)),
   ];
 }
 
-const named = ([model, baseline]) => baseline ? `${model} (a baseline)` : model;
+const named = ([model, what]) => what ? `${model} (${what})` : model;
 
 function countsTable(scenarios) {
   const heads = ["scenario", "samples", "kept", "dropped", "to play", "right at turn 1"];

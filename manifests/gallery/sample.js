@@ -125,14 +125,14 @@ function statesSection(sample, episode) {
 
 function modelsSection(sample, models) {
   const rows = sample.said.map(([model, verdict, answer, error]) => [
-    models[model][0] + (models[model][1] ? " (a baseline)" : ""),
+    named(models[model]),
     make("span", { class: `tag ${verdict}` }, verdict || "failed"),
     error || answer || "–",
   ]);
-  return section("What models answered at the first turn",
+  return section("Answers at the first turn",
     make("p", {}, sample.why[0].toUpperCase() + sample.why.slice(1), "."),
     sample.now && make("p", { class: "note" }, `The keep list in the work folder says by now: ${sample.now}. Assemble again.`),
-    rows.length ? table("Answers", ["model", "verdict", "answer"], rows) : make("p", { class: "dim" }, "No model's answer to it is in the work folder."),
+    rows.length ? table("Answers", ["who", "verdict", "answer"], rows) : make("p", { class: "dim" }, "No answer to it is in the work folder."),
     rows.some(([, tag]) => tag.textContent === "stale") && make("p", { class: "dim" }, "Stale: an answer to what the sample showed formerly; it doesn't count."));
 }
 

@@ -41,7 +41,7 @@ function sized(seen, width, ...caption) {
     toggle.setAttribute("aria-pressed", String(own));
     seen.style.width = own ? `${width()}px` : "";
     if (own) box.tabIndex = 0; else box.removeAttribute("tabindex");
-  } }, "Own size");
+  } }, "Actual size");
   return make("figure", {}, box, make("figcaption", { class: "dim" }, caption, toggle));
 }
 

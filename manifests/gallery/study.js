@@ -72,7 +72,7 @@ function question() {
   return [
     make("h1", { tabindex: -1 }, `Question ${at + 1} of ${study.samples.length}`),
     make("progress", { max: study.samples.length, value: at, "aria-label": "Questions passed" }),
-    at === 0 && make("p", {}, "Choose one answer to each question, from the picture alone, with the mouse or by its letter. Some "
+    at === 0 && make("p", {}, "Choose one answer to each question, from the picture alone, with a click or by its letter. Some "
       + "answers ask to see more or say that it can't be told. They are answers like the others: choose what fits best."),
     at === 0 && make("p", {}, "You can stop at any time: this browser keeps what you chose."),
     make("div", { class: "stage" },
@@ -115,7 +115,7 @@ function end() {
     make("h1", { tabindex: -1 }, open < 0 ? "That was the last one" : `Still open: ${study.samples.length - finished()}`),
     make("form", { class: "saving", onsubmit: event => { event.preventDefault(); save(name); } },
       make("label", {}, "Your name, as it will stand beside the models", name),
-      make("p", { class: "dim", id: "about-name" }, "For example person:anna. Then give the saved file to whoever asked you."),
+      make("p", { class: "dim", id: "about-name" }, "For example Anna. Then give the saved file to whoever asked you."),
       make("p", { class: "under" },
         make("button", { class: "button main" }, "Save as a file"),
         open >= 0 && button("To the next open one", () => go(open)),
@@ -153,7 +153,11 @@ addEventListener("keydown", event => {
   if (found) { event.preventDefault(); found.click(); }
 });
 addEventListener("storage", event => {  // of another window
-  if (study && event.key === storeName()) { state = stored(); counts(); }
+  if (!study || event.key !== storeName()) return;
+  const before = state.answers[at]?.created;
+  state = stored();
+  if (at < study.samples.length && state.answers[at]?.created !== before) go(at);  // what was answered there is marked here
+  else counts();
 });
 load("study").then(found => {
   study = found;

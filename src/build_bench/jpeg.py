@@ -9,7 +9,7 @@ nobody has thought of goes: docs/decisions/rod-jpeg-segments.md.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +21,8 @@ START = bytes((0xFF, SOI))
 DECODING = {*range(0xC0, 0xD0), *range(0xDB, 0xE0), SOS}
 """Frame headers and tables: SOFn, DHT, DAC, DQT, DNL, DRI, DHP, EXP, and the scans."""
 
-SHOWING = {(APP2, b"ICC_PROFILE\0"), (APP14, b"Adobe")}
+PROFILE = (APP2, b"ICC_PROFILE\0")
+SHOWING = {PROFILE, (APP14, b"Adobe")}
 """Without these the same samples are shown in other colours. JFIF's segment stays as well, less its thumbnail."""
 
 _ALONE = {0x01, *range(0xD0, 0xD8)}
@@ -89,8 +90,10 @@ def _scan_end(data: bytes, at: int) -> int:
     return len(data)
 
 
-def stripped(data: bytes) -> bytes:
+def stripped(data: bytes, showing: Set[tuple[int, bytes]] = SHOWING) -> bytes:
     """The same picture with nothing but what decodes and shows it, and of the EXIF the orientation where it isn't 1.
+
+    Without `PROFILE` among `showing` it is shown in the colours that decoding gives.
 
     The samples decode to the same values; applied again it changes nothing. Raises `ValueError` as `segments` does.
     """
@@ -99,7 +102,7 @@ def stripped(data: bytes) -> bytes:
     oriented = False
     for marker, start, end in segments(data):
         body = data[start + 4 : end] if APP0 <= marker <= 0xEF else b""
-        if marker in DECODING or marker == EOI or any(marker == m and body.startswith(b) for m, b in SHOWING):
+        if marker in DECODING or marker == EOI or any(marker == m and body.startswith(b) for m, b in showing):
             parts.append(view[start:end])
         elif marker == APP0 and body.startswith(_JFIF) and len(body) >= 12:
             parts.append(_segment(APP0, body[:12] + b"\0\0"))

@@ -78,6 +78,36 @@ def test_a_held_key_answers_once(window: Opened, gallery: Path, rows: dict[str, 
     assert page.locator(".stage").get_attribute("data-turn") == "2"
 
 
+def test_enter_held_on_a_choice_answers_once(window: Opened, gallery: Path, rows: dict[str, Row]) -> None:
+    row = max(rows.values(), key=lambda one: one["max_turns"])
+    page = window(gallery).open(link(row))
+    page.locator(".choices button").nth(farthest(row)[0]).focus()
+    page.keyboard.down("Enter")
+    page.wait_for_selector(".stage[data-turn='2']")
+    for _ in range(4):
+        page.keyboard.down("Enter")
+    page.evaluate("new Promise(requestAnimationFrame)")
+    assert page.locator(".stage").get_attribute("data-turn") == "2"
+    page.keyboard.up("Enter")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".verdict, .stage[data-turn='3']")
+
+
+def test_back_from_an_example_leads_to_the_overview_as_it_was(window: Opened, gallery: Path) -> None:
+    page = window(gallery, viewport={"width": 700, "height": 500}).open()
+    page.check("[name=whole]")
+    example = page.locator(".strips a").nth(8)
+    example.scroll_into_view_if_needed()
+    before = page.evaluate("scrollY")
+    example.click()
+    page.wait_for_selector(".choices button")
+    page.go_back()
+    page.wait_for_selector(".strips a")
+    assert before > 100
+    assert abs(page.evaluate("scrollY") - before) < 5
+    assert page.is_checked("[name=whole]")
+
+
 def test_the_overview_does_not_spoil_what_it_invites_to_play(window: Opened, gallery: Path) -> None:
     page = window(gallery).open()
     first = page.locator(".strips img").first
@@ -94,7 +124,7 @@ def test_a_click_shows_a_picture_in_its_own_size(window: Opened, gallery: Path, 
     page.locator(".stage .view").click()
     assert page.locator(".stage .view").bounding_box()["width"] == pytest.approx(width)
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
-    page.get_by_role("button", name="Own size").click()
+    page.get_by_role("button", name="Actual size").click()
     assert page.locator(".stage .view").bounding_box()["width"] < 360
 
 
@@ -178,8 +208,8 @@ def test_a_link_leads_to_any_state_and_back_goes_one_turn_back(
 def test_the_pages_walk_as_episode_does(window: Opened, gallery: Path, rows: dict[str, Row]) -> None:
     """All walks in one go: at each step state, view, choices, turns, end and verdict."""
     draw = random.Random(7)
-    wanted, expected = [], []
-    for number in range(max(WALKS, len(rows))):
+    wanted, expected, at_once = [], [], len(rows)
+    for number in range(at_once + max(WALKS, len(rows))):
         row = list(rows.values())[number % len(rows)]
         episode, steps, chosen = Episode(row), [], []
         while True:
@@ -190,6 +220,8 @@ def test_the_pages_walk_as_episode_does(window: Opened, gallery: Path, rows: dic
             moves = [at for at, move in enumerate(row["states"][episode.state]["moves"]) if move != END]
             stay = moves and draw.random() < 0.8  # a walk at random would end at once
             chosen.append(draw.choice(moves) if stay else draw.randrange(len(episode.choices)))
+            if number < at_once:
+                chosen[-1] = right(row, [])
             episode.choose(chosen[-1])
         wanted.append([row["id"], chosen])
         expected.append(steps)
@@ -212,10 +244,11 @@ def test_the_pages_walk_as_episode_does(window: Opened, gallery: Path, rows: dic
             wanted,
         )
     )
-    assert len(found) >= WALKS
+    assert len(found) >= at_once + WALKS
     assert found == expected
-    ends = {(walk[-1][-1], len(walk) > 3) for walk in expected}
+    ends = {(walk[-1][-1], len(walk) > 3) for walk in expected[at_once:]}
     assert len(ends) == 4, "right and wrong, short and long"
+    assert len({walk[-1][-1] for walk in expected[:at_once]}) == 2, "right at once counts as wrong in one scenario"
 
 
 def test_a_crop_has_the_pixels_that_a_model_sees(window: Opened, gallery: Path, demo: Work) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from PIL import Image
+from PIL import Image, ImageCms
 
 from build_bench import cli
 from build_bench.episode import Episode
@@ -19,6 +20,7 @@ from build_bench.filters import predictions
 from build_bench.filters.inputs import FirstTurn
 from build_bench.gallery import study as studies
 from build_bench.gallery.dataset import Dataset
+from build_bench.gallery.writing import Request, write
 from build_bench.imaging import decode
 from build_bench.store import Work
 from tests.gallery.conftest import Row, Window, command
@@ -85,6 +87,10 @@ def test_a_study_is_answered_saved_imported_and_stands_beside_the_models(
     scenario = rows[lines[0]["id"]]["scenario"]
     audit = json.loads(command("audit", scenario, "--work", str(work.root), "--json"))
     assert NAME in audit["people"]
+    assert NAME not in audit["models"], "people are shown beside the models, and don't count"
+    write(Dataset(demo.dataset, [scenario]), work, tmp_path / "gallery", Request())
+    overview = (tmp_path / "gallery" / "data" / "overview.js").read_text(encoding="utf-8")
+    assert [NAME, "a person"] in json.loads(overview.removeprefix("put(...").removesuffix(");\n"))[1]["models"]
     why = json.loads(command("audit", "--sample", lines[0]["id"], "--models", NAME, "--work", str(work.root), "--json"))
     assert why["samples"][lines[0]["id"]]["answers"][NAME]["answer"] == lines[0]["answer"]
 
@@ -114,15 +120,49 @@ def test_pictures_and_saved_answers_carry_nothing_but_pixels_and_numbers(demo: W
 
 def test_what_a_model_sees_is_what_a_person_sees(demo: Work) -> None:
     for turn in studies.drawn(Dataset(demo.dataset), 35, 3):
-        _, data = studies._picture(turn, 1)
+        _, data = studies._picture(turn, "1")
         assert decode(data).tobytes() == decode(turn.picture, turn.episode.view.crop).tobytes()
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP"])
+def test_a_colour_profile_is_left_out_as_models_do_not_see_it(kind: str, demo: Work) -> None:
+    source = io.BytesIO()
+    profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+    Image.effect_noise((900, 700), 90).convert("RGB").save(source, kind, icc_profile=profile)
+    turns = studies.drawn(Dataset(demo.dataset), 35, 3)
+    assert {bool(turn.episode.view.crop) for turn in turns} == {True, False}
+    for turn in turns:
+        _, data = studies._picture(FirstTurn(turn.row, source.getvalue()), "1")
+        assert "icc_profile" not in Image.open(io.BytesIO(data)).info
+        assert decode(data).tobytes() == decode(source.getvalue(), turn.episode.view.crop).tobytes()
+
+
+def test_pictures_of_another_study_have_other_names(demo: Work, tmp_path: Path) -> None:
+    """A page that is still open would show them beside the questions of the former one."""
+    drawn = []
+    for seed in ("1", "2"):
+        command("preview", "--work", str(demo.root), "--study", "3", "--seed", seed, "--out", str(tmp_path / "out"))
+        drawn.append({path.name for path in (tmp_path / "out" / "pictures").iterdir()})
+    assert [len(names) for names in drawn] == [3, 3]
+    assert not drawn[0] & drawn[1]
+
+
+def test_a_held_key_answers_one_question(window: Opened, study: Path) -> None:
+    page = window(study, viewport={"width": 804, "height": 700}).open()
+    page.wait_for_selector(READY)
+    page.keyboard.down("b")
+    page.wait_for_selector(f"h1:has-text('Question 2 of 3') ~ .stage {READY}")
+    page.keyboard.down("b")
+    assert page.locator("h1").inner_text() == "Question 2 of 3"
+    assert page.evaluate("finished()") == 1
 
 
 def test_two_windows_on_one_study_keep_what_both_answered(window: Opened, study: Path) -> None:
     first, second = (window(study, viewport={"width": 900, "height": 700}).open() for _ in "ab")
     answer(first, "a", "Question 2 of 3")
     second.wait_for_selector(READY)
-    second.get_by_text("Skip").click()
+    second.wait_for_selector(".choices button:has-text('your answer')")  # it was given in the other window
+    second.get_by_text("Next").click()
     answer(second, "b", "Question 3 of 3")
     assert second.locator("#kept").inner_text().startswith("2 of 3")
     answer(first, "c", "Question 3 of 3")

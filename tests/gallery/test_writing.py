@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
-from PIL import Image
+from PIL import Image, ImageCms, PngImagePlugin
 
 from build_bench import cli, prompting, store
 from build_bench.errors import InputError, UsageError
@@ -91,8 +91,10 @@ def test_running_again_makes_only_what_is_missing_and_ends_in_the_same_bytes(tre
     shutil.rmtree(pictures[0])
     shutil.copytree(pictures[1], pictures[1].with_name("rod-000000000000.12.making"))  # of a killed run
     (pictures[2] / "pictures.json").write_text("[{")
+    facts = json.loads((pictures[4] / "pictures.json").read_text())
+    (pictures[4] / "pictures.json").write_text(json.dumps(facts[1:]))
     next(pictures[3].glob("*-0.*")).unlink()
-    times = {path: path.stat().st_mtime_ns for path in (pictures[1], *pictures[4:])}
+    times = {path: path.stat().st_mtime_ns for path in (pictures[1], *pictures[5:])}
     write(Dataset(tree), None, out, request)
     assert written(out) == first
     assert {path: path.stat().st_mtime_ns for path in times} == times
@@ -206,6 +208,9 @@ TURNS = [NOISE.resize((60, 50)), NOISE.resize((60, 50)).rotate(90)]
 CLEAR = Image.merge("RGBA", [*NOISE.resize((60, 50)).split(), Image.effect_noise((60, 50), 90)])
 TURNED = Image.Exif()
 TURNED[0x0112] = 6
+PROFILE = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+GAMMA = PngImagePlugin.PngInfo()
+GAMMA.add(b"gAMA", (100_000).to_bytes(4, "big"))
 
 
 @pytest.mark.parametrize(
@@ -225,6 +230,11 @@ TURNED[0x0112] = 6
         (encoded(CLEAR, "PNG"), SIDE, "png", False),  # models see what alpha hides
         (encoded(CLEAR.resize((1200, 900)), "PNG"), SIDE, "jpg", False),
         (encoded(NOISE.resize((60, 50)).quantize(8), "GIF", transparency=0), SIDE, "png", False),
+        (encoded(NOISE, "JPEG", icc_profile=PROFILE), None, "jpg", False),  # browsers would show other colours
+        (encoded(NOISE, "JPEG", icc_profile=PROFILE), SIDE, "jpg", False),
+        (encoded(NOISE.resize((60, 50)), "PNG", icc_profile=PROFILE), SIDE, "png", False),
+        (encoded(NOISE.resize((60, 50)), "PNG", pnginfo=GAMMA), SIDE, "png", False),
+        (encoded(NOISE.resize((60, 50)), "WEBP", icc_profile=PROFILE), SIDE, "png", False),
     ],
 )
 def test_a_frame_is_copied_if_browsers_show_it_as_models_see_it(
@@ -234,6 +244,7 @@ def test_a_frame_is_copied_if_browsers_show_it_as_models_see_it(
     assert kind == ending
     assert size == Image.open(io.BytesIO(data)).size
     assert (shown == data) == copied
+    assert not {"icc_profile", "gamma"} & Image.open(io.BytesIO(shown)).info.keys()
     if side and not copied and max(size) > side:
         assert len(shown) < len(data)
         assert max(Image.open(io.BytesIO(shown)).size) == side

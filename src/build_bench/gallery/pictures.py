@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 from PIL import Image, ImageOps
 
-from build_bench import sheets, store
+from build_bench import jpeg, sheets, store
 from build_bench.errors import InputError, Rejected
 from build_bench.filters.inputs import input_digest
 from build_bench.gallery.dataset import Slice
@@ -35,8 +35,11 @@ SMALL = 60_000
 _SHOWN_BY_BROWSERS = {"JPEG": "jpg", "PNG": "png", "WEBP": "webp", "GIF": "gif"}
 _MODES = ("1", "L", "P", "RGB")
 """Those that browsers show as `imaging.decode` gives them."""
+_COLOURED = {"icc_profile", "gamma", "chromaticity"}
+"""What of a file makes browsers, but not Pillow, show other colours than its pixels say."""
+BARE = jpeg.SHOWING - {jpeg.PROFILE}
 _ORIENTATION = 0x0112
-_VERSION = 2
+_VERSION = 3
 _MAKING = ".making"
 FACTS = "pictures.json"
 
@@ -93,7 +96,7 @@ def _there(task: Task) -> list[Sample] | None:
         return None
     wanted = {name for sample in samples for name in sample.files}
     wanted |= {f"{place}.jpg" for place in range(len(samples))} | {f"{place}-strip.jpg" for place in task.strips}
-    return samples if wanted <= names else None
+    return samples if wanted <= names and len(samples) == task.slice.count else None
 
 
 def _make(task: Task) -> list[Sample]:
@@ -143,33 +146,46 @@ def for_browsers(data: bytes, side: int | None) -> tuple[str, bytes, tuple[int, 
     """A frame to be shown: (ending, bytes, size of the original). Scaled to `side`, unless that gains nothing or it is
     None.
 
-    Copied, if a browser shows it as Pillow, which models see it through; else as PNG. Raises `Rejected` if it is
-    broken.
+    Copied, if a browser shows it as Pillow, which models see it through; a JPEG without its colour profile; else as
+    PNG. Raises `Rejected` if it is broken.
     """
     try:
         image = Image.open(io.BytesIO(data))
         kind = _SHOWN_BY_BROWSERS.get(str(image.format), "")
-        as_it_is = kind and _shown_alike(image)
+        alike = _shown_alike(image, data) if kind else b""
     except DAMAGE as error:
         raise Rejected("not_a_picture", str(error)) from error
     if side and max(image.size) > side and len(data) > SMALL and min(image.size) * side >= SHORTEST * max(image.size):
         small = ImageOps.contain(_quickly(data, side), (side, side), Image.Resampling.LANCZOS)
         scaled = io.BytesIO()
         small.save(scaled, "JPEG", quality=82)
-        if not as_it_is or len(scaled.getvalue()) < len(data):
+        if not alike or len(scaled.getvalue()) < len(data):
             return "jpg", scaled.getvalue(), image.size
-    if as_it_is:
-        return kind, data, image.size
+    if alike:
+        return kind, alike, image.size
+    return "png", as_png(decode(data)), image.size
+
+
+def as_png(image: Image.Image) -> bytes:
+    """Its pixels alone."""
     buffer = io.BytesIO()
-    decode(data).save(buffer, "PNG")
-    return "png", buffer.getvalue(), image.size
+    image.save(buffer, "PNG", icc_profile=None)
+    return buffer.getvalue()
 
 
-def _shown_alike(image: Image.Image) -> bool:
-    """Whether it stands still, is opaque, and isn't turned by its EXIF data."""
+def _shown_alike(image: Image.Image, data: bytes) -> bytes:
+    """What a browser shows as Pillow does: `data`, or those without a profile; nothing, if it moves, is transparent,
+    or is turned by its EXIF data."""
     moves = getattr(image, "is_animated", False)
     turned = image.getexif().get(_ORIENTATION, 1) != 1
-    return image.mode in _MODES and not (moves or turned or image.has_transparency_data)
+    if image.mode not in _MODES or moves or turned or image.has_transparency_data:
+        return b""
+    if not _COLOURED & image.info.keys():
+        return data
+    try:
+        return jpeg.stripped(data, BARE)
+    except ValueError:  # no JPEG, or one whose segments can't be told apart
+        return b""
 
 
 def _quickly(data: bytes, side: int) -> Image.Image:

@@ -7,7 +7,6 @@ numbers, and the work folder keeps which samples they stand for.
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -15,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from PIL import Image
 
 from build_bench import jpeg, store
 from build_bench.episode import Episode
@@ -24,7 +22,7 @@ from build_bench.filters import inputs
 from build_bench.filters.inputs import FirstTurn
 from build_bench.gallery import choosing, folder
 from build_bench.gallery.dataset import Dataset
-from build_bench.gallery.pictures import for_browsers
+from build_bench.gallery.pictures import BARE, as_png, for_browsers
 from build_bench.imaging import decode
 from build_bench.store import Work
 
@@ -74,7 +72,8 @@ def write(turns: Sequence[FirstTurn], work: Work, out: Path, seed: int) -> dict[
     ids = [turn.row["id"] for turn in turns]
     name = store.digest_of([seed, ids, [turn.digest for turn in turns]])[:12]
     with folder.claimed(out, KIND):
-        pictures = [_picture(turn, number) for number, turn in enumerate(turns, 1)]
+        # under the study's name: a page that is open shows no picture of a later study
+        pictures = [_picture(turn, f"{name}-{number:04d}") for number, turn in enumerate(turns, 1)]
         for file, data in pictures:
             store.write_bytes(out / "pictures" / file, data)
         samples = [_item(turn, file) for turn, (file, _) in zip(turns, pictures, strict=True)]
@@ -143,25 +142,18 @@ def _turn(row: Mapping[str, Any]) -> FirstTurn:
     return FirstTurn(row, row["frames"][row["states"][row["start"]]["frame"]]["bytes"])
 
 
-def _picture(turn: FirstTurn, number: int) -> tuple[str, bytes]:
-    """The pixels that a model gets, under a name that says nothing and without metadata, which might."""
+def _picture(turn: FirstTurn, name: str) -> tuple[str, bytes]:
+    """The pixels that a model gets, under a name of a file and without metadata, which might give them away."""
     crop = turn.episode.view.crop
     try:
         seen = decode(turn.picture, crop)
-        if not crop and for_browsers(turn.picture, None)[0] == "jpg" and not _has_profile(turn.picture):
-            return f"{number:04d}.jpg", jpeg.stripped(turn.picture)
+        if not crop and for_browsers(turn.picture, None)[0] == "jpg":
+            return f"{name}.jpg", jpeg.stripped(turn.picture, BARE)
     except Rejected as why:
         raise InputError(f"the first picture of {turn.row['id']} is broken: {why}", "run build-bench verify") from why
     except ValueError:  # segments that can't be told apart, though it decodes
         pass
-    buffer = io.BytesIO()
-    seen.save(buffer, "PNG")
-    return f"{number:04d}.png", buffer.getvalue()
-
-
-def _has_profile(data: bytes) -> bool:
-    """Whether a browser, but not Pillow, would show other colours than the pixels say."""
-    return "icc_profile" in Image.open(io.BytesIO(data)).info
+    return f"{name}.png", as_png(seen)
 
 
 def _item(turn: FirstTurn, picture: str) -> dict[str, Any]:

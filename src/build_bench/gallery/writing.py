@@ -192,9 +192,15 @@ def _overview(
         "name": card.NAMES.get(manifest.adopted, card.NAMES[""]),
         "release": manifest.release,
         "filtered_by": manifest.filtered_by,
-        "models": [[model, model.startswith(keep_list.BASELINE)] for model in models],
+        "models": [[model, _what(model)] for model in models],
         "scenarios": scenarios,
     }
+
+
+def _what(model: str) -> str:
+    """What it is, if it is no model."""
+    kinds = {keep_list.BASELINE: "a baseline", keep_list.PERSON: "a person"}
+    return next((kind for prefix, kind in kinds.items() if model.startswith(prefix)), "")
 
 
 def _scenario(name: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
