@@ -38,6 +38,8 @@ class Work:
 
     root: Path
     raw: Path
+    test: Path | None = None
+    """Of a training split: the work folder that this one lies in, the test's."""
 
     def plans(self, scenario: str) -> Path:
         """One row per sample, no pixels."""
