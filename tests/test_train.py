@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 from datasets import load_dataset
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from build_bench import builders, cli, config, disjoint, imaging, planning, schema, stages, verifying
 from build_bench.builders import TRAIN, TRAINING
@@ -19,6 +22,7 @@ from build_bench.builders.coco_train import shared_out
 from build_bench.builders.single_turn import sides
 from build_bench.demo import SETTINGS
 from build_bench.errors import InputError, UsageError
+from build_bench.raw_sources.quickdraw import Drawing, QuickDraw
 from build_bench.records import END, DraftState, View
 from build_bench.store import Work
 from tests.fakes import fake
@@ -177,9 +181,9 @@ def test_building_again_and_with_more_workers_changes_no_byte(work: Path, tmp_pa
 def plan(root: Path, raw: Path, changes: tuple[str, ...], split: str, seed: int = 0) -> dict[str, set[str]]:
     """Scenario -> source keys; the test's lies in `root`, the training split's in `root/train`."""
     work = Work(root / "train", raw, root) if split == TRAIN else Work(root, raw)
-    settings = config.read([*TRAINING], None, [*SETTINGS, *changes], seed, split=split)
+    chosen = config.read([*TRAINING], None, [*SETTINGS, *changes], seed, split=split)
     for name in TRAINING:
-        planning.plan(work, settings, name)
+        planning.plan(work, chosen, name)
     tables = {name: pq.read_table(work.plans(name), columns=["source"]) for name in TRAINING}
     return {name: {row["source"]["key"] for row in table.to_pylist()} for name, table in tables.items()}
 
@@ -212,6 +216,32 @@ def test_more_of_a_word_only_adds_examples(work: Path, tmp_path: Path) -> None:
     assert found[0]["quickdraw"] < found[1]["quickdraw"] < found[2]["quickdraw"]
 
 
+@settings(max_examples=40)
+@given(
+    strokes=st.lists(st.integers(1, 3), min_size=1, max_size=40),
+    test=st.integers(1, 30), asked=st.integers(1, 30), train=st.integers(1, 30), seed=st.integers(0, 2**32),
+)  # fmt: skip
+def test_drawings_from_both_ends_of_any_file_never_meet(
+    strokes: list[int], test: int, asked: int, train: int, seed: int
+) -> None:
+    """`test`: what training leaves out; `asked`: what a test then takes."""
+    with tempfile.TemporaryDirectory() as folder:
+        lines = [
+            {"word": "cat", "recognized": True, "key_id": str(2**52 + 7919 * n), "drawing": [[[0, 9], [n, 9]]] * count}
+            for n, count in enumerate(strokes)
+        ]
+        (Path(folder) / "simplified").mkdir()
+        (Path(folder) / "simplified" / "cat.ndjson").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        raw = QuickDraw(Path(folder))
+        last = [one for one in raw.choose_last("cat", train, test, seed) if isinstance(one, Drawing)]
+        assert raw.census.candidates + raw.census.passed_over == len(lines)
+        first = [one for one in raw.choose("cat", asked, seed) if isinstance(one, Drawing)]
+    usable = sum(count > 1 for count in strokes)
+    assert len(last) == min(train, max(usable - test, 0))
+    if asked <= max(test, usable - train):
+        assert {one.key_id for one in last}.isdisjoint(one.key_id for one in first)
+
+
 def test_an_overlap_with_the_test_beside_it_stops_the_build_and_is_stale(work: Path, tmp_path: Path) -> None:
     raw = work / "raw"
     plan(tmp_path, raw, ("quickdraw.per_class=12",), "test")
@@ -222,12 +252,12 @@ def test_an_overlap_with_the_test_beside_it_stops_the_build_and_is_stale(work: P
     plan(tmp_path, raw, ("quickdraw.per_class=5",), TRAIN)
     plan(tmp_path, raw, ("quickdraw.per_class=12",), "test")
     train = Work(tmp_path / "train", raw, tmp_path)
-    settings = config.read([*TRAINING], None, [*SETTINGS, "quickdraw.per_class=5"], split=TRAIN)
-    report = stages.status(train, settings, [*TRAINING])["scenarios"]
+    chosen = config.read([*TRAINING], None, [*SETTINGS, "quickdraw.per_class=5"], split=TRAIN)
+    report = stages.status(train, chosen, [*TRAINING])["scenarios"]
     assert any("are in the test too" in why for why in report["quickdraw"]["stale"])
-    stages.build(train, settings, [*TRAINING], 1, only=stages.RENDER)
+    stages.build(train, chosen, [*TRAINING], 1, only=stages.RENDER)
     with pytest.raises(InputError, match="in the test too"):
-        stages.assemble(train, settings, [*TRAINING])
+        stages.assemble(train, chosen, [*TRAINING])
     assert disjoint.shared(train, "coco") == ""
 
 

@@ -98,7 +98,7 @@ def build(
     config, work = options.config(names), options.work()
     stages.build(work, config, names, engine(executor, workers, config.engines), only or "")
     report = stages.status(work, config, names)
-    lines = [*report_lines(report), "", "build-bench assemble lays out the dataset of all that is built"]
+    lines = [*report_lines(report), "", f"build-bench assemble{work.chosen} lays out the dataset of all that is built"]
     finish(options, report, lines, broken_items(stages.defects(config, names, report)) if strict else None)
 
 

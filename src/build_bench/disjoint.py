@@ -15,7 +15,9 @@ from build_bench.store import Work
 def check(work: Work, scenario: str, keys: set[str] | None = None) -> None:
     """Raise `InputError` if a training plan has source keys of the test's plan beside it. `keys`: of a plan to be."""
     if problem := shared(work, scenario, keys):
-        raise InputError(problem, f"build both with one --seed and one --config: build-bench build {scenario}")
+        raise InputError(
+            problem, f"build both with one --seed and one --config: build-bench build {scenario}, then --split train"
+        )
 
 
 def shared(work: Work, scenario: str, keys: set[str] | None = None) -> str:

@@ -63,7 +63,8 @@ def assemble(
     _check_split(work, config, scenarios)
     if stale := [scenario for scenario in scenarios if not rendering.is_fresh(work, config, scenario)]:
         raise InputError(
-            f"the frames of {', '.join(stale)} are missing or stale", f"run build-bench build {' '.join(stale)}"
+            f"the frames of {', '.join(stale)} are missing or stale",
+            f"run build-bench build {' '.join(stale)}{work.chosen}",
         )
     for scenario in scenarios:
         disjoint.check(work, scenario)

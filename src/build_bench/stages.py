@@ -101,7 +101,10 @@ def assemble(
             for found in _stale(work, config, scenario, planning.read_stamp(work, scenario))
             if found.startswith(PLAN)
         ]:
-            notice(f"{scenario} is laid out as it was planned; {why[0]}. build-bench build {scenario} plans it again")
+            notice(
+                f"{scenario} is laid out as it was planned; {why[0]}. "
+                f"build-bench build {scenario}{work.chosen} plans it again"
+            )
     with work.locked():
         keep = {} if unfiltered or config.split == TRAIN else filtering.fresh(work, scenarios)
         return release.assemble(work, config, scenarios, keep, left_out)

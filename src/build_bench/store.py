@@ -41,6 +41,11 @@ class Work:
     test: Path | None = None
     """Of a training split: the work folder that this one lies in, the test's."""
 
+    @property
+    def chosen(self) -> str:
+        """What a command needs beside its name to work here, for hints."""
+        return " --split train" if self.test else ""
+
     def plans(self, scenario: str) -> Path:
         """One row per sample, no pixels."""
         return self.root / "plans" / f"{scenario}.parquet"

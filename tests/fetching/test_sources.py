@@ -317,7 +317,9 @@ def test_offline_everything_missing_is_said_with_addresses_and_steps(
     monkeypatch.setattr(
         wanted,
         "files",
-        lambda name, kind="", split="test": tuple(msgspec.structs.replace(file, urls=(away,)) for file in known(name, kind, split)),
+        lambda name, kind="", split="test": tuple(
+            msgspec.structs.replace(file, urls=(away,)) for file in known(name, kind, split)
+        ),
     )
     result = run(work, "fetch", "coco", "mvp_n", "--accept-license", "coco")
     assert isinstance(result.exception, SystemExit)
