@@ -131,10 +131,16 @@ def _for_all(data: dict[str, Any], scenarios: Sequence[str], split: str) -> dict
             table.setdefault(LIMIT, _limit(LIMIT, limit))
         if per_class is not None and PER_CLASS in builders.defaults(scenario):
             table.setdefault(PER_CLASS, per_class)
-        if split == builders.TEST and scenario in builders.TRAINING:
-            only = builders.defaults(scenario, builders.TRAIN).keys() - builders.defaults(scenario).keys()
-            data[scenario] = {key: value for key, value in table.items() if key not in only}
+        if split == builders.TEST:
+            data[scenario] = {key: value for key, value in table.items() if key not in _of_training(scenario)}
     return data
+
+
+def _of_training(scenario: str) -> set[str]:
+    """The settings that only the training split has."""
+    if scenario not in builders.TRAINING:
+        return set()
+    return builders.defaults(scenario, builders.TRAIN).keys() - builders.defaults(scenario).keys()
 
 
 def _limit(name: str, value: Any) -> int:
@@ -166,10 +172,8 @@ def _read_file(file: Path) -> dict[str, Any]:
 
 
 def _settings(scenario: str, values: Mapping[str, Any], split: str) -> Any:
-    if split == builders.TEST and scenario in builders.TRAINING:
-        only = builders.defaults(scenario, builders.TRAIN).keys() - builders.defaults(scenario).keys()
-        for key in sorted(only & values.keys()):
-            raise UsageError(f"{scenario}.{key} is a setting of the training split", "add --split train")
+    if split == builders.TEST and (strange := sorted(_of_training(scenario) & values.keys())):
+        raise UsageError(f"{scenario}.{strange[0]} is a setting of the training split", "add --split train")
     return _filled(scenario, builders.load(scenario, split).Settings, values)
 
 
