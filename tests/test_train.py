@@ -22,6 +22,7 @@ from build_bench.builders.coco_train import shared_out
 from build_bench.builders.single_turn import sides
 from build_bench.demo import SETTINGS
 from build_bench.errors import InputError, UsageError
+from build_bench.executors.local import Local
 from build_bench.raw_sources.quickdraw import Drawing, QuickDraw
 from build_bench.records import END, DraftState, View
 from build_bench.store import Work
@@ -255,7 +256,7 @@ def test_an_overlap_with_the_test_beside_it_stops_the_build_and_is_stale(work: P
     chosen = config.read([*TRAINING], None, [*SETTINGS, "quickdraw.per_class=5"], split=TRAIN)
     report = stages.status(train, chosen, [*TRAINING])["scenarios"]
     assert any("are in the test too" in why for why in report["quickdraw"]["stale"])
-    stages.build(train, chosen, [*TRAINING], 1, only=stages.RENDER)
+    stages.build(train, chosen, [*TRAINING], Local(1), only=stages.RENDER)
     with pytest.raises(InputError, match="in the test too"):
         stages.assemble(train, chosen, [*TRAINING])
     assert disjoint.shared(train, "coco") == ""

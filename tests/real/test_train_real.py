@@ -11,6 +11,7 @@ from datasets import load_dataset
 
 from build_bench import config, planning, stages, verifying
 from build_bench.builders import TRAIN
+from build_bench.executors.local import Local
 from build_bench.store import Work
 
 SAMPLES = Path(__file__).parents[2].parent / "shared" / "samples"
@@ -38,9 +39,9 @@ def works(raw: Path) -> tuple[Work, Work]:
     """The test's, and the training split's in it."""
     both = Work(raw.parent / "work", raw), Work(raw.parent / "work" / "train", raw, raw.parent / "work")
     names = ["quickdraw", "coco"]
-    stages.build(both[0], config.read(names, None, PICTURES), names, 1, only=stages.PLAN)
+    stages.build(both[0], config.read(names, None, PICTURES), names, Local(1), only=stages.PLAN)
     chosen = config.read(names, None, [*PICTURES, *OTHERS], split=TRAIN)
-    stages.build(both[1], chosen, names, 1)
+    stages.build(both[1], chosen, names, Local(1))
     stages.assemble(both[1], chosen, names)
     return both
 
