@@ -335,6 +335,13 @@ def test_one_split_is_not_laid_out_as_the_other(work: Path) -> None:
     assert "is of the split train, not test" in refused.exception.message
 
 
+def test_it_is_not_exported_as_if_one_could_play_it(work: Path, tmp_path: Path) -> None:
+    refused = run(work / "train", "export", "--layout", "proactivebench", str(tmp_path / "exported"))
+    assert isinstance(refused.exception, InputError)
+    assert "is a training split" in refused.exception.message
+    assert not (tmp_path / "exported").exists()
+
+
 def test_a_release_of_it_is_built_again_to_the_byte(work: Path, tmp_path: Path) -> None:
     shutil.copytree(work / "raw", tmp_path / "raw")
     answer(tmp_path, "all", "--demo", "--split", "train", "--release", "v1.0.0", "--set", "coco.train_samples=7")
