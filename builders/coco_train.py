@@ -68,7 +68,8 @@ class CocoTrain(CocoBuilder):
         chosen = shared_out(of, self._most, self.seed)
         raw.pass_over(len(drafts) - len(chosen))
         for key in chosen:
-            yield single_turn(drafts[key], self.seed, self.scenario)
+            nth = int(key.partition("-")[2] or 1) - 1  # as in 184321-2
+            yield single_turn(drafts[key], self.seed, self.scenario, nth)
 
 
 def shared_out(keys: Mapping[str, Sequence[str]], most: int, seed: int) -> list[str]:

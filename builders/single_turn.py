@@ -12,15 +12,17 @@ from build_bench.draws import Draw
 from build_bench.records import END, INVALID, Draft, DraftState, View
 
 
-def single_turn(draft: Draft, seed: int, scenario: str) -> Draft:
+def single_turn(draft: Draft, seed: int, scenario: str, nth: int = 0) -> Draft:
     """`draft` cut down to one of its states: ambiguous or unambiguous with even odds, then any that is.
 
-    All that can be asked for stays open; what reveals nothing in that state is of the kind `invalid`. The reference is
-    the sample's own where it lies in the stored frame, else what is seen.
+    `nth`: which example of one source item it is, from 0; they take turns in being ambiguous. All that can be asked for
+    stays open; what reveals nothing in that state is of the kind `invalid`. The reference is the sample's own where it
+    lies in the stored frame, else what is seen.
     """
     draw = Draw(seed, scenario, draft.source.key)
     ambiguous, unambiguous = sides(draft.states, draft.start)
-    at = draw.choice("train state", (ambiguous, unambiguous)[draw.integer("train side", 2)])
+    first = Draw(seed, scenario, draft.group).integer("train side", 2)
+    at = draw.choice("train state", (ambiguous, unambiguous)[(first + nth) % 2])
     view = draft.states[at].view
     helps = _leading_on(draft.states[at])
     return replace(

@@ -101,6 +101,16 @@ def test_the_clear_ones_show_all_there_is_and_the_others_less(work: Path) -> Non
             assert ([left, top, right, bottom] == plan["target"]) == clear
 
 
+def test_of_two_crops_of_a_picture_one_is_ambiguous(examples: list[Row]) -> None:
+    sides: dict[str, list[bool]] = {}
+    for row in examples:
+        if row["scenario"] == "coco":
+            sides.setdefault(item(row), []).append(any(option["kind"] == "proactive" for option in row["options"]))
+    assert len(sides) == 7
+    assert all(sorted(both) == [False, True] for both in sides.values())
+    assert len({both[0] for both in sides.values()}) == 2
+
+
 def recipes(work: Path) -> dict[str, str]:
     paths = (work / "train" / "plans").glob("*.parquet")
     return {row["id"]: row["recipe"] for path in paths for row in pq.read_table(path).to_pylist()}
