@@ -12,7 +12,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
-from build_bench.errors import Rejected, unknown
+from build_bench.errors import Rejected, UsageError, unknown
 from build_bench.raw_sources import Reader
 from build_bench.records import Draft, Plan, Rejection
 
@@ -26,6 +26,15 @@ SCENARIOS = {
     "coco": "build_bench.builders.coco:CocoBuilder",
 }
 """The scenarios, in the order in which everything lists them. Loaded when used: names must not cost an import."""
+
+TEST, TRAIN = "test", "train"
+"""The splits of `--split`: what the benchmark is, and what a model may be trained on."""
+
+TRAINING = {
+    "quickdraw": "build_bench.builders.quickdraw_train:QuickDrawTrain",
+    "coco": "build_bench.builders.coco_train:CocoTrain",
+}
+"""The scenarios that have a training split (paper, section 5), and what builds it: docs/decisions/train-split.md."""
 
 R = TypeVar("R", bound=Reader)
 
@@ -104,14 +113,22 @@ class Builder(ABC, Generic[R]):
         return {}
 
 
-def load(scenario: str) -> type[Builder[Any]]:
-    """The builder's class. Raises `UsageError`, naming the nearest, if there is no such scenario."""
+def load(scenario: str, split: str = TEST) -> type[Builder[Any]]:
+    """The builder's class. Raises `UsageError`, naming the nearest, if there is no such scenario in that split."""
     if scenario not in SCENARIOS:
         raise unknown("scenario", scenario, SCENARIOS)
-    module, name = SCENARIOS[scenario].split(":")
+    if split == TRAIN and scenario not in TRAINING:
+        raise UsageError(f"{scenario} has no training split", f"{' and '.join(TRAINING)} have one")
+    module, name = (TRAINING if split == TRAIN else SCENARIOS)[scenario].split(":")
     return getattr(importlib.import_module(module), name)  # type: ignore[no-any-return]
 
 
-def defaults(scenario: str) -> dict[str, Any]:
+def made(scenario: str, settings: Any, seed: int) -> Builder[Any]:
+    """The builder whose `Settings` these are."""
+    kinds = (load(scenario, split) for split in (TEST, TRAIN) if split == TEST or scenario in TRAINING)
+    return next(kind(settings, seed) for kind in kinds if kind.Settings is type(settings))
+
+
+def defaults(scenario: str, split: str = TEST) -> dict[str, Any]:
     """Every tunable of a scenario with its default."""
-    return {field.name: field.default for field in fields(load(scenario).Settings)}
+    return {field.name: field.default for field in fields(load(scenario, split).Settings)}

@@ -45,19 +45,21 @@ class Entry(NamedTuple):
 class Coco(Reader):
     """COCO under `root`; `annotations` and `pictures` may name another split (`.../instances_val2017.json`, `val2017`).
 
-    Opening it reads nothing but the folder's names; it pickles as its three arguments.
+    `without`: another instances file, whose images are passed over: val2014 is in train2017 too, under the same ids.
+    Opening it reads nothing but the folder's names; it pickles as its arguments.
     """
 
-    def __init__(self, root: Path, annotations: str = ANNOTATIONS, pictures: str = PICTURES) -> None:
+    def __init__(self, root: Path, annotations: str = ANNOTATIONS, pictures: str = PICTURES, without: str = "") -> None:
         super().__init__(root)
-        self._annotations, self._pictures = annotations, pictures
-        self._candidates = 0
+        self._arguments = annotations, pictures, without
+        self._pictures = pictures
+        self._candidates = self._passed_over = 0
         self._gaps: list[str] = []
         self._absent: set[str] = set()
         self._zips: dict[Path, tuple[int, zipfile.ZipFile]] = {}
         self._refusals: dict[Path, Mapping[str, str]] = {}
-        name = PurePosixPath(annotations).name
-        self._json = self._find_annotations(name)
+        self._json = self._find_annotations(annotations)
+        self._without = self._find_annotations(without) if without else None
         folders = (root / pictures / pictures, root / pictures, root / "images" / pictures, root / "images")
         self._folders = [folder for folder in folders if folder.is_dir()]
         self._archives = [
@@ -66,12 +68,13 @@ class Coco(Reader):
         if not self._folders and not self._archives:
             raise self._lacking(f"{pictures}.zip or a folder {pictures}/")
 
-    def __reduce__(self) -> tuple[type[Coco], tuple[Path, str, str]]:
-        return Coco, (self.root, self._annotations, self._pictures)
+    def __reduce__(self) -> tuple[type[Coco], tuple[Path, str, str, str]]:
+        return Coco, (self.root, *self._arguments)
 
-    def _find_annotations(self, name: str) -> tuple[Path, str]:
+    def _find_annotations(self, annotations: str) -> tuple[Path, str]:
         """(file, member): the member is empty for a plain file."""
-        plain = [self.root / self._annotations, self.root / name, self.root / "annotations" / name]
+        name = PurePosixPath(annotations).name
+        plain = [self.root / annotations, self.root / name, self.root / "annotations" / name]
         plain += sorted(self.root.glob(f"annotations*/annotations/{name}"))
         for path in plain:
             if path.is_file():
@@ -83,7 +86,7 @@ class Coco(Reader):
                     members.check_table(path, member, self._refused(path))
                     return path, member.filename
         year = "".join(filter(str.isdigit, name))
-        raise self._lacking(f"annotations_trainval{year}.zip or {self._annotations}")
+        raise self._lacking(f"annotations_trainval{year}.zip or {annotations}")
 
     def _lacking(self, expected: str) -> InputError:
         steps = "\n  ".join(step.format(folder=self.root) for step in manifests.source("coco")["steps"])
@@ -91,11 +94,12 @@ class Coco(Reader):
 
     @property
     def files(self) -> Sequence[Path]:
-        return sorted({self._json[0], *self._folders, *self._archives})
+        tables = [self._json[0], *([self._without[0]] if self._without else [])]
+        return sorted({*tables, *self._folders, *self._archives})
 
     @property
     def census(self) -> Census:
-        return Census(self._candidates)
+        return Census(self._candidates, self._passed_over)
 
     @property
     def gaps(self) -> Sequence[str]:
@@ -107,11 +111,21 @@ class Coco(Reader):
         """Take note of candidates beyond one per image: a builder may make several of one."""
         self._candidates += further
 
+    def pass_over(self, candidates: int) -> None:
+        """Take note of candidates that were not chosen after all."""
+        self._candidates, self._passed_over = self._candidates - candidates, self._passed_over + candidates
+
     @cached_property
     def _tables(self) -> Tables:
-        path, member = self._json
+        return self._decoded(*self._json)
+
+    def _decoded(self, path: Path, member: str) -> Tables:
         data = _mapped(path) if not member else self._member(path, member)
         return decode(data, f"{path}:{member}" if member else str(path))
+
+    def _elsewhere(self) -> set[int]:
+        """The ids of the images in the other instances file."""
+        return {image.id for image in self._decoded(*self._without).images} if self._without else set()
 
     @cached_property
     def categories(self) -> dict[int, Category]:
@@ -137,13 +151,15 @@ class Coco(Reader):
         owners = np.fromiter(map(attrgetter("image_id"), tables.annotations), np.int64, len(tables.annotations))
         order = np.argsort(owners, kind="stable")
         owners = owners[order]
-        ids = sorted({*images, *problems})
+        elsewhere = {*images, *problems} & self._elsewhere()
+        ids = sorted({*images, *problems} - elsewhere)
         starts = np.searchsorted(owners, np.array(ids, np.int64), "left").tolist()
         ends = np.searchsorted(owners, np.array(ids, np.int64), "right").tolist()
-        if orphans := len(owners) - sum(ends) + sum(starts):
+        left_out = int(np.isin(owners, np.array(sorted(elsewhere), np.int64)).sum())
+        if orphans := len(owners) - sum(ends) + sum(starts) - left_out:
             self._gaps.append(f"{orphans} annotations belong to images that {self._json[0].name} doesn't list")
         rows = list(map(tables.annotations.__getitem__, order.tolist()))
-        self._candidates = len(ids) + len(nameless)
+        self._candidates, self._passed_over = len(ids) + len(nameless), len(elsewhere)
         for image_id, start, end in zip(ids, starts, ends, strict=True):
             yield Entry(str(image_id), images.get(image_id), rows[start:end], problems.get(image_id))
         yield from nameless

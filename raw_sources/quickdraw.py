@@ -5,7 +5,7 @@ Which drawings of a word are looked at, and why so: docs/decisions/quickdraw-sel
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import groupby
@@ -13,6 +13,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 
 from build_bench import draws, manifests
 from build_bench.errors import InputError, Rejected
@@ -67,6 +69,9 @@ class _Row(msgspec.Struct):
 
 
 _DECODER = msgspec.json.Decoder(_Row)
+
+Ranks = Callable[[npt.NDArray[np.uint64]], npt.NDArray[np.uint64]]
+"""A bijection: the smallest come first."""
 
 
 @cache
@@ -141,9 +146,25 @@ class QuickDraw(Reader):
         order or the kind of the file, and nested in `k`. Lines without an id come first. Raises `InputError` if the
         file can't be read.
         """
+        return self._choose(word, k, _ranks(word, seed), min_strokes)
+
+    def choose_last(
+        self, word: str, k: int, without: int, seed: int, min_strokes: int = 2
+    ) -> Iterator[Drawing | Rejection]:
+        """Up to `k` usable drawings from the other end: those with the largest ranks, and on the way.
+
+        None of the first `without` is among them, nor of the first however many, as long as the word has as many more.
+        """
+        first = {one.key_id for one in self.choose(word, without, seed, min_strokes) if isinstance(one, Drawing)}
+        smallest = _ranks(word, seed)
+        return self._choose(word, k, lambda ids: ~smallest(ids), min_strokes, first)
+
+    def _choose(
+        self, word: str, k: int, ranks: Ranks, min_strokes: int, until: Collection[str] = ()
+    ) -> Iterator[Drawing | Rejection]:
+        """Those with the smallest `ranks`, up to the first drawing in `until`."""
         kind, path = self._files[word]
         name = shown(path.relative_to(self.root).as_posix())
-        ranks = partial(draws.ranks, seed=seed, scenario="quickdraw", group=word, purpose="drawings")
         keep, complete = max(KEEP, 64 * k), False
         outcomes: list[Drawing | Rejection] = []
         usable = 0
@@ -154,19 +175,21 @@ class QuickDraw(Reader):
                     Rejection(f"{word}/line-{number}", "plan", "broken_line", f"{name}, line {number}: {why}")
                     for number, why in found.broken
                 ]
-                usable = 0
+                usable, ended = 0, False
                 for outcome in self._outcomes(word, kind, path, name, found.smallest, min_strokes):
-                    if usable == k:
+                    ended = isinstance(outcome, Drawing) and outcome.key_id in until
+                    if ended or usable == k:
                         break
                     outcomes.append(outcome)
                     usable += isinstance(outcome, Drawing)
             except OSError as error:
                 raise InputError(f"quickdraw: {name} can't be read: {error.strerror}", "download it again") from error
             self._counts[word] = (len(outcomes), found.lines)
-            keep, complete = 16 * keep, found.complete
+            keep, complete = 16 * keep, found.complete or ended
         self._short.pop(word, None)
         if usable < k:
-            self._short[word] = f"{word}: {usable} of {k} drawings, {name} has no more that can be used"
+            beside = f" beside the test's {len(until)}" if until else ""
+            self._short[word] = f"{word}: {usable} of {k} drawings, {name} has no more that can be used{beside}"
         yield from outcomes
 
     def _outcomes(
@@ -195,6 +218,11 @@ class QuickDraw(Reader):
                         numbers = ", ".join(str(drawing.line) for drawing, _ in drawings)
                         detail = f"{name}, line{'s' if len(drawings) > 1 else ''} {numbers}: {why.detail}"
                         yield Rejection(f"{word}/{key_id}", "plan", why.reason, detail)
+
+
+def _ranks(word: str, seed: int) -> Ranks:
+    """The order in which the drawings of a word are looked at."""
+    return partial(draws.ranks, seed=seed, scenario="quickdraw", group=word, purpose="drawings")
 
 
 def _decode(line: bytes, key_id: int) -> _Row:

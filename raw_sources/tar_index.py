@@ -234,7 +234,7 @@ class _Headers:
         usual = (fields[:, :6] - ord("0")).astype(np.uint32) @ (8 ** np.arange(5, -1, -1)).astype(np.uint32)
         for at in np.flatnonzero(usual != sums).tolist():  # spelt otherwise, or wrong
             field = fields[at].tobytes().strip(b" \0")
-            if not field.isdigit() or int(field, 8) != sums[at]:
+            if not field or field.strip(b"01234567") or int(field, 8) != sums[at]:
                 raise self._damaged(places[at])
 
     def _forget(self, at: int) -> None:

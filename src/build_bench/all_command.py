@@ -12,11 +12,14 @@ from build_bench.command_options import (
     Common,
     common,
     known,
+    limit_option,
     lock_folder,
     option,
+    per_class_option,
     release_option,
     scenario_option,
     split,
+    split_option,
     spreading,
     strict_option,
     without_option,
@@ -64,6 +67,9 @@ class _Asked:
 @option("--no-fetch", is_flag=True, help="Build from what lies under raw/, and download nothing.")
 @accept_license_option
 @scenario_option
+@split_option
+@per_class_option
+@limit_option
 @without_option
 @release_option
 @option(
@@ -95,7 +101,7 @@ def _anew(options: Common, asked: _Asked) -> None:
     from build_bench.executors.engines import engine
     from build_bench.publishing import Wanted
 
-    names = known(asked.scenarios)
+    names, training = known(asked.scenarios, options.split), options.split == "train"
     published, left_out = split(names, asked.without)
     work = options.work(DEMO if asked.demo else "work")
     config = options.config(known([*names, *left_out]), SETTINGS if asked.demo else ())
@@ -103,16 +109,16 @@ def _anew(options: Common, asked: _Asked) -> None:
     spread_by = engine(asked.executor, asked.workers, config.engines)
     _get(work, config, names, asked)
     stages.build(work, config, names, spread_by)
-    if asked.demo:
+    if asked.demo and not training:
         stages.predict_baselines(work, names, config.seed)
-    note = stages.filter_again(work, names)
+    note = "" if training else stages.filter_again(work, names)
     manifest = stages.assemble(work, config, published, unfiltered=bool(note), left_out=left_out)
     if asked.release and not repo:
         stages.seal(work, manifest, asked.release, lock_folder(work))
     report = stages.status(work, config, names)
     error = broken_items(stages.defects(config, names, report)) if asked.strict else None
-    lines = [*report_lines(report), *filter(None, [note]), "", *how_to_look(work, published)]
-    if asked.demo and not note:
+    lines = [*report_lines(report), *filter(None, [note]), "", *how_to_look(work, published, manifest)]
+    if asked.demo and not (note or training):
         lines += [f"What the filter did with it: {stages.audit_page(work, names)}"]
     if asked.demo:
         lines += [f"Look at it and play, in a browser: {_gallery(work)}"]
@@ -144,7 +150,7 @@ def _again(options: Common, asked: _Asked) -> None:
     work = options.work(DEMO if asked.demo else "work")
     lock, changelog = locks.read(asked.from_release, work)
     names = known([*lock.scenarios])
-    _refuse_others(asked, lock)
+    _refuse_others(options, asked, lock)
     config = options.config(known([*names, *lock.left_out]), base=rebuilding.base(lock))
     rebuilding.check_options(lock, config)
     _get(work, config, names, asked)
@@ -166,8 +172,10 @@ def _again(options: Common, asked: _Asked) -> None:
     finish(options, result, lines, error)
 
 
-def _refuse_others(asked: _Asked, lock: Lock) -> None:
+def _refuse_others(options: Common, asked: _Asked, lock: Lock) -> None:
     """Raise `UsageError` for options that contradict a release's lock."""
+    if lock.split != options.split:
+        raise UsageError(f"{lock.release} is of the split {lock.split}", f"add --split {lock.split}")
     for option_name, chosen, expected in (
         ("--scenario", {*asked.scenarios}, {*lock.scenarios}),
         ("--without", {*asked.without}, {*lock.left_out}),
@@ -192,7 +200,7 @@ def _get(work: Work, config: Config, names: Sequence[str], asked: _Asked) -> Non
         from build_bench.demo import draw
 
         with work.locked():
-            draw(work.raw, names)
+            draw(work.raw, names, config.split)
     elif not asked.no_fetch:
         from build_bench.fetching import sources
         from build_bench.fetching.running import Options

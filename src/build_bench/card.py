@@ -7,7 +7,7 @@ from string import Template
 from textwrap import shorten
 from typing import Any
 
-from build_bench import card_made, card_samples, manifests
+from build_bench import card_made, card_samples, card_training, manifests
 from build_bench.card_made import Facts, changed, in_order
 from build_bench.card_metadata import front_matter
 
@@ -35,6 +35,9 @@ and the questions worded anew: scores on it are not those of the published relea
 }
 """By the layout that the samples were adopted from; empty: they were built."""
 
+_TRAINING = f"""Built from the original sources by `build-bench` after the section "Training for proactiveness" of
+{_PAPER}. The examples are drawn anew: they are not those that the paper trained on."""
+
 _BANNER = """> **A demonstration: every picture was drawn by build-bench; nothing here is from the datasets named
 > below.**
 
@@ -45,20 +48,28 @@ def render(manifest: Facts) -> str:
     """README.md of a manifest."""
     scenarios = {name: manifest["scenarios"][name] for name in in_order(manifest["scenarios"])}
     kind = _kind(manifest)
-    example = next(iter(scenarios))
+    example, training = next(iter(scenarios)), _is_training(manifest)
     shown = {name: facts.get("shown", []) for name, facts in scenarios.items()}
-    return Template(manifests.text("card.md")).substitute(
-        yaml=front_matter(scenarios, NAMES[kind], manifest.get("repository") or "", drawn=kind == DRAWN),
-        name=NAMES[kind],
+    whole = "train" if training else "unfiltered"
+    return Template(manifests.text("card_train.md" if training else "card.md")).substitute(
+        yaml=front_matter(
+            scenarios,
+            _name(manifest),
+            manifest.get("repository") or "",
+            drawn=kind == DRAWN,
+            purpose="training" if training else "benchmark",
+        ),
+        name=_name(manifest),
         banner=_BANNER if kind == DRAWN else "",
-        origin=ORIGINS[kind],
+        origin=ORIGINS[kind] if kind == DRAWN or not training else _TRAINING,
         in_short="\n".join(_in_short(manifest, scenarios)),
         release=_release(manifest),
         worked=card_samples.worked(shown),
-        scenarios="\n".join(_section(name, shown[name]) for name in scenarios),
+        scenarios="\n".join(_section(name, shown[name], training=training) for name in scenarios),
         left_out=_left_out(manifest),
-        load=_load(manifest, example, "filtered" if scenarios[example]["splits"].get("filtered") else "unfiltered"),
-        counts=card_made.counts(manifest, scenarios),
+        load=_load(manifest, example, "filtered" if scenarios[example]["splits"].get("filtered") else whole),
+        counts=card_training.counts(scenarios) if training else card_made.counts(manifest, scenarios),
+        apart="\n".join(card_training.apart(manifest, scenarios)) if training else "",
         split_note=card_made.split_note(manifest, scenarios),
         candidates="\n".join(card_made.candidates(name, facts) for name, facts in scenarios.items()),
         made="\n".join(card_made.made(manifest, scenarios)),
@@ -73,6 +84,15 @@ def render(manifest: Facts) -> str:
 def _kind(manifest: Facts) -> str:
     """Key of `NAMES` and `ORIGINS`."""
     return DRAWN if manifest.get("drawn") else manifest.get("adopted", BUILT)
+
+
+def _is_training(manifest: Facts) -> bool:
+    return bool(manifest.get("split") == "train")
+
+
+def _name(manifest: Facts) -> str:
+    """The dataset's."""
+    return NAMES[_kind(manifest)] + ", to train on" * _is_training(manifest)
 
 
 def _sources(manifest: Facts) -> list[str]:
@@ -100,8 +120,12 @@ def _release(manifest: Facts) -> str:
     )
 
 
-def _section(scenario: str, samples: list[Facts]) -> str:
+def _section(scenario: str, samples: list[Facts], *, training: bool) -> str:
     about = manifests.source(scenario)
+    if training:
+        captions = card_training.captions(card_samples.captions(samples), samples)
+        picture = f"![Examples of {scenario}, a line each](assets/{scenario}.jpg)"
+        return "\n\n".join(filter(None, [f"### {about['heading']} (`{scenario}`)", picture, captions])) + "\n"
     picture = f"![Samples of {scenario}, a line each, from hopeless to clear](assets/{scenario}.jpg)"
     parts = [f"### {about['heading']} (`{scenario}`)", about["sequence"], picture, card_samples.captions(samples)]
     return "\n\n".join(filter(None, parts)) + "\n"
@@ -121,7 +145,11 @@ def _left_out(manifest: Facts) -> str:
     for name in in_order(found):
         about = manifests.source(name)
         command = " ".join(
-            [f"build-bench all --scenario {name}", *([f"--seed {manifest['seed']}"] if manifest["seed"] else [])]
+            [
+                f"build-bench all --scenario {name}",
+                *(["--split train"] if _is_training(manifest) else []),
+                *([f"--seed {manifest['seed']}"] if manifest["seed"] else []),
+            ]
             + [f"--set {name}.{key}={value}" for key, value in changed(name, found[name]["settings"]).items()]
         )
         lines.append(f"- **{about['heading']}** (`{name}`), from [{about['title']}]({about['homepage']}): `{command}`.")
@@ -157,9 +185,13 @@ def _limits(manifest: Facts, scenarios: Mapping[str, Facts]) -> Iterator[str]:
         yield "- A few simple drawings: nothing about how a model does on photos or videos follows from them."
     else:
         yield "- Right answers are the sources' labels: their mistakes are in here too."
-        yield "- What is hard to see was not judged by people: some samples can be answered at once, others hardly."
+        if not _is_training(manifest):
+            yield "- What is hard to see was not judged by people: some samples can be answered at once, others hardly."
         yield "- Models may have seen the sources, above all MS-COCO and ImageNet, in training."
-    yield "- Help costs nothing but a turn, and is always granted as asked. People tire, and misunderstand."
+    if _is_training(manifest):
+        yield "- What is ambiguous follows from a picture's place in its sequence: nobody looked at each."
+    else:
+        yield "- Help costs nothing but a turn, and is always granted as asked. People tire, and misunderstand."
     yield "- Questions are made from templates, in English."
     if card_made.only_baselines(manifest):
         yield "- The split `filtered` was decided by baselines alone: nothing says that it is harder."
@@ -173,13 +205,13 @@ def _citation(manifest: Facts) -> str:
     kind = _kind(manifest)
     if kind == DRAWN:
         return ""
-    fields = {"title": f"{{{NAMES[kind]}}}"}
+    fields = {"title": f"{{{_name(manifest)}}}"}
     if repository := manifest.get("repository"):
         fields["url"] = f"{{https://huggingface.co/datasets/{repository}}}"
     if manifest["release"]:
         fields["version"] = f"{{{manifest['release']}}}"
     lines = ",\n".join(f"  {key} = {value}" for key, value in fields.items())
-    key = "proactivebench_released" if kind else "proactivebench_rebuilt"
+    key = "proactivebench_released" if kind else "proactivebench_rebuilt" + "_train" * _is_training(manifest)
     return f"@misc{{{key},\n{lines}\n}}\n\n"
 
 

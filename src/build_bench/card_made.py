@@ -11,7 +11,7 @@ Facts = Mapping[str, Any]
 
 NO_SPLIT = "No model has been run on it yet, so there is no split `filtered`: it comes with the first predictions."
 NO_LIST = "No list of ids was given, so there is no split `filtered`."
-SPLITS = ("unfiltered", "filtered")
+SPLITS = ("unfiltered", "filtered", "train")
 
 
 def in_order(names: Iterable[str]) -> list[str]:
@@ -21,9 +21,14 @@ def in_order(names: Iterable[str]) -> list[str]:
 
 
 def changed(scenario: str, settings: Facts) -> dict[str, Any]:
-    """The settings that differ from the defaults."""
-    defaults = builders.defaults(scenario)
+    """The settings that differ from the defaults, of either split."""
+    defaults = _defaults(scenario)
     return {key: value for key, value in sorted(settings.items()) if defaults.get(key) != value}
+
+
+def _defaults(scenario: str) -> dict[str, Any]:
+    """Those of the training split have the test's among them."""
+    return builders.defaults(scenario, builders.TRAIN if scenario in builders.TRAINING else builders.TEST)
 
 
 def totals(scenarios: Mapping[str, Facts]) -> dict[str, int]:
@@ -38,7 +43,7 @@ def counts(manifest: Facts, scenarios: Mapping[str, Facts]) -> str:
     head = ["scenario", *(f"`{split}`" for split in splits)]
     rows = [[f"`{name}`", *map(_number, map(facts["splits"].get, splits))] for name, facts in scenarios.items()]
     columns: list[tuple[str, list[str]]] = []
-    if not manifest.get("drawn"):
+    if not manifest.get("drawn") and not manifest.get("split"):
         columns.append(("paper", [_in_paper(name) for name in scenarios]))
     if manifest["models"]:
         columns += _shares([facts["first_turn"] for facts in scenarios.values()])
@@ -47,7 +52,11 @@ def counts(manifest: Facts, scenarios: Mapping[str, Facts]) -> str:
         for row, cell in zip(rows, cells, strict=True):
             row.append(cell)
     table = _table(head, rows)
-    return table if manifest.get("drawn") else f"{table}\n\n(paper: its counts before / after its filter.)"
+    return (
+        table
+        if manifest.get("drawn") or manifest.get("split")
+        else f"{table}\n\n(paper: its counts before / after its filter.)"
+    )
 
 
 def _number(value: int | None) -> str:
@@ -133,12 +142,12 @@ def made(manifest: Facts, scenarios: Mapping[str, Facts]) -> Iterator[str]:
 def _made_of(scenario: str, facts: Facts) -> str:
     """The source's `made`, filled in. `said`: words for a setting's values, `*` for any other."""
     about = manifests.source(scenario)
-    values = {**builders.defaults(scenario), **facts["settings"], **facts["facts"]}
+    values = {**_defaults(scenario), **facts["settings"], **facts["facts"]}
     words = dict(values)
     for key, said in about.get("said", {}).items():
         words[key] = said.get(str(values[key]), said["*"]).format(**values)
     otherwise = ", ".join(f"`{key} = {value}`" for key, value in changed(scenario, facts["settings"]).items())
-    made_of = str(about["made"]).format(**words)
+    made_of = str(about["train_made" if "train" in facts["splits"] else "made"]).format(**words)
     return f"{made_of} Set otherwise than by default: {otherwise}." if otherwise else made_of
 
 
@@ -147,6 +156,7 @@ def again(manifest: Facts) -> str:
     if not manifest["release"] or manifest.get("adopted"):
         return ""
     release, demo = manifest["release"], "--demo " * bool(manifest.get("drawn"))
+    demo += f"--split {manifest['split']} " if "split" in manifest else ""
     lines = [
         "", "## How to build it again", "",
         f"`build-bench {manifest['code']['build-bench']}` makes the same bytes of the same sources:", "",

@@ -13,8 +13,10 @@ from build_bench import schema
 Scenarios = Mapping[str, Mapping[str, Any]]
 
 
-def front_matter(scenarios: Scenarios, name: str, repository: str, *, drawn: bool) -> str:
+def front_matter(scenarios: Scenarios, name: str, repository: str, *, drawn: bool, purpose: str = "benchmark") -> str:
     """The YAML between the card's dashes. `name`: the dataset's; `repository`: ORG/NAME, or empty; `drawn`: a demo.
+
+    `purpose`: a tag.
 
     The features stand once for each configuration: that is where `datasets` and the viewer look for them.
     """
@@ -38,10 +40,10 @@ def front_matter(scenarios: Scenarios, name: str, repository: str, *, drawn: boo
         "task_categories": ["visual-question-answering", "image-text-to-text"],
         "tags": [
             *(["demo"] if drawn else []),
-            "benchmark",
+            purpose,
             "multimodal",
             "proactiveness",
-            "multi-turn",
+            "multi-turn" if purpose == "benchmark" else "single-turn",
             "arxiv:2603.19466",
         ],
         "size_categories": [_size_category(total)],
@@ -60,9 +62,12 @@ def _annotators(scenarios: Scenarios) -> list[str]:
 def _data_files(scenarios: Scenarios) -> list[dict[str, Any]]:
     """Each scenario's own folder is named, so that no pattern reaches another's files or an older release's. Both
     splits name the kept files; what is empty can't be loaded, so it isn't named."""
-    paths: dict[str, list[str]] = {"filtered": [], "unfiltered": []}
+    paths: dict[str, list[str]] = {"filtered": [], "unfiltered": [], "train": []}
     for name, facts in scenarios.items():
         rows = facts["splits"]
+        if "train" in rows:
+            paths["train"].append(f"data/{name}/{facts['digest']}/kept-*.parquet")
+            continue
         kept = rows.get("filtered", rows["unfiltered"])
         folder = f"data/{name}/{facts['digest']}"
         if kept:
@@ -80,7 +85,7 @@ def _info(config: str, scenarios: Scenarios) -> dict[str, Any]:
     from datasets.info import DatasetInfosDict
 
     splits = SplitDict()
-    for split in ("filtered", "unfiltered"):
+    for split in ("filtered", "unfiltered", "train"):
         parts = [facts for facts in scenarios.values() if facts["splits"].get(split)]
         rows, size = (sum(facts[name][split] for facts in parts) for name in ("splits", "split_bytes"))
         if parts:

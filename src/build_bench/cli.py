@@ -18,11 +18,14 @@ from build_bench.command_options import (
     Pipeline,
     common,
     known,
+    limit_option,
     lock_folder,
     option,
+    per_class_option,
     release_option,
     scenario_option,
     split,
+    split_option,
     spreading,
     strict_option,
     variable,
@@ -78,6 +81,9 @@ def annotate(options: Common, scenario: str) -> None:
 @group.command()
 @click.argument("scenarios", nargs=-1, metavar="SCENARIO...", required=True)
 @option("--only", type=click.Choice(["plan", "render"]), help="Only this half.")
+@split_option
+@per_class_option
+@limit_option
 @spreading
 @strict_option
 @common
@@ -88,11 +94,11 @@ def build(
     from build_bench import stages
     from build_bench.executors.engines import engine
 
-    names = known(scenarios)
+    names = known(scenarios, options.split)
     config, work = options.config(names), options.work()
     stages.build(work, config, names, engine(executor, workers, config.engines), only or "")
     report = stages.status(work, config, names)
-    lines = [*report_lines(report), "", "build-bench assemble lays out the dataset of all that is built"]
+    lines = [*report_lines(report), "", f"build-bench assemble{work.chosen} lays out the dataset of all that is built"]
     finish(options, report, lines, broken_items(stages.defects(config, names, report)) if strict else None)
 
 
@@ -103,6 +109,9 @@ group.add_command(audit)
 
 @group.command()
 @scenario_option
+@split_option
+@per_class_option
+@limit_option
 @without_option
 @option("--unfiltered", is_flag=True, help="Leave the split `filtered` out, whatever keep lists there are.")
 @release_option
@@ -114,7 +123,8 @@ def assemble(
     from build_bench import stages
 
     work = options.work()
-    names = known(scenarios) if scenarios else [name for name in known(()) if work.plans(name).exists()]
+    names = known(scenarios, options.split)
+    names = names if scenarios else [name for name in names if work.plans(name).exists()]
     if not names:
         raise InputError(
             f"nothing is built in {work.root}", "run build-bench build SCENARIO, or name the folder with --work"
@@ -124,7 +134,7 @@ def assemble(
     manifest = stages.assemble(work, config, published, unfiltered=unfiltered, left_out=left_out)
     if release:
         manifest = stages.seal(work, manifest, release, lock_folder(work))
-    options.print(manifest, how_to_look(work, published))
+    options.print(manifest, how_to_look(work, published, manifest))
 
 
 group.add_command(preview)
@@ -134,13 +144,15 @@ group.add_command(pull)
 
 @group.command()
 @click.argument("folder", metavar="[DIR]", required=False, type=click.Path(path_type=Path, file_okay=False))
+@split_option
 @common
 def verify(options: Common, folder: Path | None) -> None:
     """Check a dataset tree against its manifest: every file, row, picture, state and move."""
     from build_bench.verifying import verify as check
 
-    folder = folder or options.work().dataset
-    files, problems = check(folder)
+    work = options.work()
+    folder = folder or work.dataset
+    files, problems = check(folder, work.test and work.test / "dataset")
     result = {
         "ok": not problems,
         "files": files,
@@ -182,18 +194,21 @@ def adopt(options: Common, folder: Path, filter_ids: Path | None) -> None:
 
     work = options.work(ADOPTED)
     manifest = take_over(folder, work, filter_ids)
-    lines = [*report_lines(manifest), "", *how_to_look(work, [*manifest["scenarios"]])]
+    lines = [*report_lines(manifest), "", *how_to_look(work, [*manifest["scenarios"]], manifest)]
     options.print({"dataset": str(work.dataset), **manifest}, lines)
 
 
 @group.command()
+@split_option
+@per_class_option
+@limit_option
 @common
 def status(options: Common) -> None:
     """Per scenario: fetched, planned, rendered, predicted, kept; what is stale and why."""
     from build_bench import demo, stages
     from build_bench.fetching import sources as fetching
 
-    names, work = known(()), options.work()
+    names, work = known((), options.split), options.work()
     config = options.config(names)
     report = stages.status(work, config, names)
     drawn = demo.is_drawn(work.raw)

@@ -28,13 +28,17 @@ class Common:
     changes: tuple[str, ...]
     seed: int | None
     as_json: bool
+    split: str = "test"
+    per_class: int | None = None
+    most: int | None = None
 
     def work(self, default: str = "work") -> Work:
-        """The work folder."""
+        """The work folder; the training split's lies in the test's, and is built of the same sources."""
         from build_bench.store import Work
 
         root = _folder("--work", self.work_folder or Path(default))
-        return Work(root, _folder("--raw", self.raw) if self.raw else root / "raw")
+        raw = _folder("--raw", self.raw) if self.raw else root / "raw"
+        return Work(root / "train", raw, test=root) if self.split == "train" else Work(root, raw)
 
     def config(
         self, scenarios: Sequence[str], changes: Iterable[str] = (), base: Mapping[str, Any] | None = None
@@ -43,7 +47,22 @@ class Common:
         from build_bench import config, demo
 
         drawn = demo.SETTINGS if demo.is_drawn(self.work().raw) else ()
-        return config.read(scenarios, self.config_file, [*drawn, *changes, *self.changes], self.seed, base)
+        changes = [*drawn, *changes, *self._scale(scenarios), *self.changes]
+        return config.read(scenarios, self.config_file, changes, self.seed, base, self.split)
+
+    def _scale(self, scenarios: Sequence[str]) -> list[str]:
+        """`--per-class` and `--limit` as settings. Raises `UsageError` if no scenario has classes to count."""
+        from build_bench import config
+        from build_bench.errors import UsageError
+
+        keys = {name: config.per_class_key(name, self.split) for name in scenarios if self.per_class is not None}
+        if keys and not any(keys.values()):
+            raise UsageError(
+                f"--per-class {self.per_class}: none of {', '.join(keys)} has a number of items per class",
+                "quickdraw and imagenet_c do; --limit N takes N samples of any scenario",
+            )
+        limits = [f"{name}.{config.LIMIT}={self.most}" for name in scenarios if self.most is not None]
+        return limits + [f"{name}.{key}={self.per_class}" for name, key in keys.items() if key]
 
     def print(self, result: Any, lines: Iterable[str]) -> None:
         """The result: as JSON for a program, as lines for a person."""
@@ -84,7 +103,8 @@ def common(command: Command) -> Command:
         work: Path | None, raw: Path | None, config: Path | None, changes: tuple[str, ...], seed: int | None,
         as_json: bool, verbose: bool, **rest: Any,
     ) -> None:  # fmt: skip
-        command(Common(work, raw, config, changes, seed, as_json), **rest)
+        scale = {name: rest.pop(name) for name in ("split", "per_class", "most") if name in rest}
+        command(Common(work, raw, config, changes, seed, as_json, **scale), **rest)
 
     folder = click.Path(path_type=Path, file_okay=False)
     file = click.Path(path_type=Path, dir_okay=False, exists=True)
@@ -115,6 +135,14 @@ def spreading(command: Command) -> Command:
     return executor_option(workers_option(command))
 
 
+split_option = option(
+    "--split", type=click.Choice(["test", "train"]), default="test", show_default=True,
+    help="train: examples to train on, none of which is in the test; in <work>/train.",
+)  # fmt: skip
+per_class_option = option(
+    "--per-class", type=click.IntRange(1), metavar="N", help="Items of each class, of scenarios that have classes."
+)
+limit_option = option("--limit", "most", type=click.IntRange(1), metavar="N", help="Samples of each scenario, at most.")
 scenario_option = option("--scenario", "scenarios", multiple=True, metavar="NAME", help="Only this one; repeatable.")
 without_option = option(
     "--without", multiple=True, metavar="NAME",
@@ -146,15 +174,18 @@ class Pipeline(click.Group):
         return list(self.commands)
 
 
-def known(scenarios: Sequence[str]) -> list[str]:
-    """The scenarios named, each once and in the registry's order; all of them if none is. Raises `UsageError`."""
-    from build_bench.builders import SCENARIOS
-    from build_bench.errors import unknown
+def known(scenarios: Sequence[str], split: str = "test") -> list[str]:
+    """The scenarios named, each once and in the registry's order; all of the split if none is. Raises `UsageError`."""
+    from build_bench.builders import SCENARIOS, TRAIN, TRAINING
+    from build_bench.errors import UsageError, unknown
 
     for name in scenarios:
         if name not in SCENARIOS:
             raise unknown("scenario", name, SCENARIOS)
-    return [name for name in SCENARIOS if name in scenarios or not scenarios]
+        if split == TRAIN and name not in TRAINING:
+            raise UsageError(f"{name} has no training split", f"--split train builds {' and '.join(TRAINING)}")
+    names = TRAINING if split == TRAIN else SCENARIOS
+    return [name for name in SCENARIOS if name in (scenarios or names)]
 
 
 def split(names: Sequence[str], without: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -169,7 +200,8 @@ def split(names: Sequence[str], without: Sequence[str]) -> tuple[list[str], list
 
 
 def lock_folder(work: Work) -> Path | None:
-    """Where locks go beside the work folder: into the checkout, but not those of a demo."""
+    """Where locks go beside the work folder: into the checkout, but not those of a demo or a training split, whose
+    numbers are others."""
     from build_bench import demo, locks
 
-    return None if demo.is_drawn(work.raw) else locks.checkout()
+    return None if demo.is_drawn(work.raw) or work.test else locks.checkout()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,10 +51,16 @@ def no_folder(work: Work) -> Iterable[str]:
         yield f"{work.root} isn't there yet: build-bench all makes it, or name another with --work{demo}"
 
 
-def how_to_look(work: Work, names: Sequence[str]) -> Iterable[str]:
+def whole_split(manifest: Mapping[str, Any]) -> str:
+    """The published split that has every row."""
+    return "train" if manifest.get("split") == "train" else "unfiltered"
+
+
+def how_to_look(work: Work, names: Sequence[str], manifest: Mapping[str, Any]) -> Iterable[str]:
     """Where the dataset is, and what to do with it."""
+    split = whole_split(manifest)
     yield f"The dataset is in {work.dataset}: look at README.md and the pictures in assets/ there, or load it:"
-    yield f'    datasets.load_dataset("{work.dataset.resolve()}", "{names[0]}", split="unfiltered")'
+    yield f'    datasets.load_dataset("{work.dataset.resolve()}", "{names[0]}", split="{split}")'
     yield f"Why a candidate is not in it: {work.root / 'rejected'}"
 
 

@@ -2,8 +2,11 @@
 
 seed = 0
 repo = "my-lab/my-bench"        # where push and pull go
+limit = 100                     # samples of each scenario, at most
+per_class = 5                   # of each scenario that has such a setting
 [coco]
 negatives = "supercategory"
+limit = 200
 [licenses]
 accepted = ["coco"]             # so that fetch needn't ask
 [slurm]                         # for --executor slurm; likewise [ray]
@@ -26,7 +29,8 @@ from build_bench import builders
 from build_bench.errors import UsageError, unknown
 from build_bench.executors import engines
 
-_PLAIN = ("seed", "repo")
+LIMIT, PER_CLASS = "limit", "per_class"
+_PLAIN = ("seed", "repo", LIMIT, PER_CLASS)
 """What stands outside the tables."""
 
 LICENSES = "licenses"
@@ -52,26 +56,39 @@ class Config:
     """The sources whose licences whoever fetches accepts; what is built doesn't depend on it."""
     engines: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """Per engine, its settings; what is built doesn't depend on them."""
+    limits: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    """Samples at most, of the scenarios that are limited."""
+    split: str = builders.TEST
 
     def builder(self, scenario: str) -> builders.Builder[Any]:
         """The builder of a scenario with its settings."""
-        return builders.load(scenario)(self.settings[scenario], self.seed)
+        return builders.made(scenario, self.settings[scenario], self.seed)
+
+    def values(self, scenario: str) -> dict[str, Any]:
+        """The settings by name, with the limit if there is one."""
+        limit = {LIMIT: self.limits[scenario]} if scenario in self.limits else {}
+        return {**dataclasses.asdict(self.settings[scenario]), **limit}
 
     def public(self, scenario: str) -> dict[str, Any]:
-        """The settings as the manifest shows them: of a path only the last part, it names a place on one machine."""
-        values = dataclasses.asdict(self.settings[scenario])
-        return {key: _ABSOLUTE.sub("", value) if isinstance(value, str) else value for key, value in values.items()}
+        """`values` as the manifest shows them."""
+        return public(self.values(scenario))
+
+
+def public(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings as the manifest shows them: of a path only the last part, it names a place on one machine."""
+    return {key: _ABSOLUTE.sub("", value) if isinstance(value, str) else value for key, value in values.items()}
 
 
 def read(
     scenarios: Sequence[str], file: Path | None = None, changes: Sequence[str] = (), seed: int | None = None,
-    base: Mapping[str, Any] | None = None,
+    base: Mapping[str, Any] | None = None, split: str = builders.TEST,
 ) -> Config:  # fmt: skip
     """Defaults, then `base`, then the file, then `changes` (`scenario.key=value`), then `seed`. Raises `UsageError`.
 
-    `base`: what a file would have, for that which the user doesn't name.
+    `base`: what a file would have, for that which the user doesn't name. A file is for both splits: in the test's
+    tables, settings that only training has are passed over.
     """
-    data = _read_file(file) if file else {}
+    data = _for_all(_read_file(file), scenarios, split) if file else {}
     for name, value in (base or {}).items():
         data[name] = {**value, **data.get(name, {})} if isinstance(value, Mapping) else data.get(name, value)
     for change in changes:
@@ -93,8 +110,44 @@ def read(
     repo = data.get("repo", "")
     if not isinstance(repo, str):
         raise UsageError(f"repo = {_short(repo)}: expected a repository's name, as in my-lab/my-bench")
-    settings = {scenario: _settings(scenario, data.get(scenario, {})) for scenario in scenarios}
-    return Config(chosen, settings, repo, accepted, spread)
+    tables = {scenario: dict(data.get(scenario, {})) for scenario in scenarios}
+    limits = {name: _limit(f"{name}.{LIMIT}", table.pop(LIMIT)) for name, table in tables.items() if LIMIT in table}
+    settings = {scenario: _settings(scenario, table, split) for scenario, table in tables.items()}
+    return Config(chosen, settings, repo, accepted, spread, limits, split)
+
+
+def per_class_key(scenario: str, split: str) -> str:
+    """The setting that says how many items of a class there are; empty if a scenario has none."""
+    key = f"train_{PER_CLASS}" if split == builders.TRAIN else PER_CLASS
+    return key if key in builders.defaults(scenario, split) else ""
+
+
+def _for_all(data: dict[str, Any], scenarios: Sequence[str], split: str) -> dict[str, Any]:
+    """A file with what it says for all scenarios said in each one's table, unless that says otherwise."""
+    limit, per_class = data.get(LIMIT), data.get(PER_CLASS)
+    for scenario in scenarios:
+        table = data.setdefault(scenario, {})
+        if limit is not None:
+            table.setdefault(LIMIT, _limit(LIMIT, limit))
+        if per_class is not None and PER_CLASS in builders.defaults(scenario):
+            table.setdefault(PER_CLASS, per_class)
+        if split == builders.TEST:
+            data[scenario] = {key: value for key, value in table.items() if key not in _of_training(scenario)}
+    return data
+
+
+def _of_training(scenario: str) -> set[str]:
+    """The settings that only the training split has."""
+    if scenario not in builders.TRAINING:
+        return set()
+    return builders.defaults(scenario, builders.TRAIN).keys() - builders.defaults(scenario).keys()
+
+
+def _limit(name: str, value: Any) -> int:
+    limit: int = _convert(name, value, int)
+    if limit < 1:
+        raise UsageError(f"{name} = {limit}: expected at least 1 sample")
+    return limit
 
 
 def _accepted(table: Mapping[str, Any]) -> tuple[str, ...]:
@@ -118,8 +171,10 @@ def _read_file(file: Path) -> dict[str, Any]:
     return data
 
 
-def _settings(scenario: str, values: Mapping[str, Any]) -> Any:
-    return _filled(scenario, builders.load(scenario).Settings, values)
+def _settings(scenario: str, values: Mapping[str, Any], split: str) -> Any:
+    if split == builders.TEST and (strange := sorted(_of_training(scenario) & values.keys())):
+        raise UsageError(f"{scenario}.{strange[0]} is a setting of the training split", "add --split train")
+    return _filled(scenario, builders.load(scenario, split).Settings, values)
 
 
 def _filled(table: str, kind: type[Any], values: Mapping[str, Any]) -> Any:

@@ -170,7 +170,12 @@ def disk(path: Path) -> dict[str, Any]:
 def addresses(names: list[str]) -> Iterator[str]:
     """Where the sources come from beside the Hub: one address of each of their files, and of YouTube for the videos."""
     for name in names:
-        yield from (url for file in wanted.source(name).files for url in file.urls[:1] if wanted.HUB not in url)
+        yield from (
+            url
+            for file in wanted.source(name).files
+            for url in file.urls[:1]
+            if "test" in file.splits and wanted.HUB not in url
+        )
         if name == "quickdraw":
             yield "https://storage.googleapis.com/"
         if name == "changeit":

@@ -6,8 +6,9 @@ from typing import Any
 
 import click
 
-from build_bench.command_options import Common, common, known, option
+from build_bench.command_options import Common, common, known, option, split_option
 from build_bench.command_output import finish
+from build_bench.errors import UsageError
 
 accept_license_option = option(
     "--accept-license",
@@ -27,6 +28,7 @@ accept_license_option = option(
 @option(
     "--sample", is_flag=True, help="Of quickdraw only as many drawings as are built, drawn by ranges: 80 MB, not 24 GB."
 )
+@split_option
 @option("--retry-dead", is_flag=True, help="Of changeit, try the videos again that were gone or private.")
 @common
 def fetch(options: Common, sources: tuple[str, ...], only_list: bool, **asked: Any) -> None:
@@ -45,7 +47,9 @@ def fetch(options: Common, sources: tuple[str, ...], only_list: bool, **asked: A
     from build_bench.fetching import sources as fetching
     from build_bench.fetching.running import Options, Outcome
 
-    names = known(sources)
+    names = known(sources, options.split)
+    if asked["sample"] and options.split == "train":
+        raise UsageError("--sample draws what the test is built of", "the training split needs quickdraw's whole files")
     config, work = options.config(names), options.work()
     outcome = Outcome() if only_list else fetching.fetch(work, config, names, Options(**asked))
     found = fetching.look(work, config, names)

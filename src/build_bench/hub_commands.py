@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from build_bench.command_options import Common, common, lock_folder, option
+from build_bench.command_options import Common, common, lock_folder, option, split_option
+from build_bench.command_output import whole_split
 from build_bench.errors import UsageError
 
 PULLED = "pulled"
@@ -20,6 +21,7 @@ create_pr_option = option("--create-pr", is_flag=True, help="Propose the release
 
 @click.command()
 @repo_option
+@split_option
 @option(
     "--release",
     default="",
@@ -67,8 +69,11 @@ def pull(options: Common, repo: str, release: str) -> None:
 
 
 def repository_name(options: Common, repo: str) -> str:
-    """The repository that was named; there is no default. Raises `UsageError` if none was."""
-    if name := repo or options.config(()).repo:
+    """The repository that was named; there is no default. Raises `UsageError` if none was.
+
+    The configuration names the test's: a training split has a repository of its own.
+    """
+    if name := repo or (options.config(()).repo if options.split == "test" else ""):
         return name
     raise UsageError(
         "which repository?", 'name it: --repo ORG/NAME, BUILD_BENCH_REPO, or repo = "ORG/NAME" in the --config file'
@@ -92,4 +97,4 @@ def push_lines(report: dict[str, Any]) -> Iterable[str]:
     else:
         makes = f"a new {report['creates']} repository, " if report["creates"] else ""
         yield f"{report['url']}: {makes}{report['files']} files, {size:,} bytes of them new"
-        yield f'    datasets.load_dataset("{report["repo"]}", split="unfiltered", revision="{release}")'
+        yield f'    datasets.load_dataset("{report["repo"]}", split="{whole_split(report)}", revision="{release}")'

@@ -51,6 +51,7 @@ class Lock(msgspec.Struct, frozen=True):
     allowed_missing: dict[str, Any] = {}
     repository: str | None = None
     manifest_sha256: str = ""
+    split: str = "test"
 
 
 def lock_of(manifest: Mapping[str, Any]) -> dict[str, Any]:
@@ -60,7 +61,7 @@ def lock_of(manifest: Mapping[str, Any]) -> dict[str, Any]:
         for name, facts in manifest["scenarios"].items()
     }
     names = ("release", "repository", "seed", "code", "files", "models", "left_out", "rule", "threshold")
-    optional = {key: manifest[key] for key in (*names, "allowed_missing") if key in manifest}
+    optional = {key: manifest[key] for key in (*names, "allowed_missing", "split") if key in manifest}
     digest = hashlib.sha256(store.to_json(manifest)).hexdigest()
     return {**optional, "scenarios": scenarios, "manifest_sha256": digest}
 

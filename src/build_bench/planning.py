@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+import heapq
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import resources
@@ -13,8 +14,9 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from build_bench import manifests, prompting, schema, store
+from build_bench import builders, disjoint, manifests, prompting, schema, store
 from build_bench.config import Config
+from build_bench.draws import Draw
 from build_bench.errors import BuildBenchError, InputError
 from build_bench.executors import Progress
 from build_bench.raw_sources import Reader
@@ -39,6 +41,7 @@ class PlanStamp:
     sources: list[dict[str, Any]]
     settings: dict[str, Any]
     """As they were then, to say which changed."""
+    split: str = builders.TEST
 
 
 def inputs(work: Work, config: Config, scenario: str, raw: Reader) -> dict[str, str]:
@@ -47,7 +50,7 @@ def inputs(work: Work, config: Config, scenario: str, raw: Reader) -> dict[str, 
     files = [store.fingerprint(path, raw.root) for path in raw.files]
     parts = {
         "the seed": config.seed,
-        "the settings": asdict(config.settings[scenario]),
+        "the settings": config.values(scenario),
         "the prompts": manifests.text(f"prompts/{scenario}.toml"),
         "the program": code_digest(),
         "the source": [str(work.raw.resolve()), files, raw.below],
@@ -83,33 +86,62 @@ def plan(work: Work, config: Config, scenario: str) -> PlanStamp:
     tables: list[pa.Table] = []
     batch: list[Plan] = []
     with Progress(f"plan {scenario}", 0, "candidates") as progress:
-        for outcome in builder.plan(raw):
-            progress.add(1)
-            if isinstance(outcome, Draft):
-                batch.append(prompting.word(outcome, pool, scenario, config.seed))
-            else:
-                rejections.append(outcome)
+        chosen = _Chosen(config, scenario, rejections, progress)
+        for draft in chosen.of(builder.plan(raw)):
+            batch.append(prompting.word(draft, pool, scenario, config.seed))
             if len(batch) == ROW_GROUP:
                 tables.append(schema.plans_table(batch))
                 batch = []
     tables.append(schema.plans_table(batch))
     table = pa.concat_tables(tables).sort_by("id")
     store.write_rejections(work.rejected(scenario), rejections)
-    _check(scenario, table, len(rejections), raw)
+    _check(scenario, table, len(rejections) + chosen.left_out, raw)
+    disjoint.check(work, scenario, {*table["group"].to_pylist()})
     checksums = store.Checksums(work)
     stamp = PlanStamp(
         made_of=made_of,
-        candidates=raw.census.candidates,
+        candidates=raw.census.candidates - chosen.left_out,
         planned=len(table),
-        passed_over=raw.census.passed_over,
+        passed_over=raw.census.passed_over + chosen.left_out,
         gaps=tuple(raw.gaps),
         facts=builder.facts(),
         sources=[checksums.source(path, raw.root) for path in raw.files],
-        settings=asdict(config.settings[scenario]),
+        settings=config.values(scenario),
+        split=config.split,
     )
     checksums.save()
     store.write_table(work.plans(scenario), table, asdict(stamp), ROW_GROUP)
     return stamp
+
+
+class _Chosen:
+    """The drafts that are planned: all of them, or, under a limit, those whose draws are the smallest."""
+
+    def __init__(self, config: Config, scenario: str, rejections: list[Rejection], progress: Progress) -> None:
+        self._limit, self._seed, self._scenario = config.limits.get(scenario), config.seed, scenario
+        self._rejections, self._progress = rejections, progress
+        self._met = self.left_out = 0
+        """By the limit: they are passed over, whatever would have become of them."""
+
+    def of(self, outcomes: Iterable[Draft | Rejection]) -> Iterator[Draft]:
+        """Rejections are put aside on the way. No more drafts are held than the limit has."""
+        drafts = self._drafts(outcomes)
+        yield from drafts if self._limit is None else heapq.nsmallest(self._limit, drafts, key=self._drawn)
+        if self._limit is not None:
+            self.left_out = max(self._met - self._limit, 0)
+
+    def _drafts(self, outcomes: Iterable[Draft | Rejection]) -> Iterator[Draft]:
+        for outcome in outcomes:
+            self._progress.add(1)
+            if isinstance(outcome, Draft):
+                self._met += 1
+                yield outcome
+            else:
+                self._rejections.append(outcome)
+
+    def _drawn(self, draft: Draft) -> tuple[int, str]:
+        key = draft.source.key
+        return Draw(self._seed, self._scenario, key).integer("limit", 2**62), key
 
 
 def _is_whole(work: Work, scenario: str, known: PlanStamp) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from build_bench.command_options import Common, common, known, option, workers_option
+from build_bench.command_options import Common, common, known, option, split_option, workers_option
 from build_bench.errors import UsageError
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ def _count(_: click.Context, __: click.Parameter, value: str) -> int:
     help="Samples of each scenario whose pictures are written, so that they can be played.",
 )
 @option("--full", is_flag=True, help="Copy the original pictures of the samples that can be played.")
+@split_option
 @option("--study", type=click.IntRange(1), metavar="N", help="Write N samples for a person to answer instead.")
 @workers_option
 @common

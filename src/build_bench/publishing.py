@@ -51,6 +51,7 @@ def push(
     for found in verifying_manifest.problems(folder, verifying_manifest.typed(manifest, folder / tree.MANIFEST)):
         raise InputError(f"{folder / found.path}: {found.problem}", "build-bench verify names all; assemble again")
     base = _look(repository, wanted)
+    _check_split(repository, manifest, base)
     changed = changes(base.manifest, manifest)
     version = wanted.release or manifest["release"] or _lowest(manifest, base)
     tags = repository.tags() if base.commit else {}
@@ -65,6 +66,7 @@ def push(
         "uploaded_bytes": sum(lacking.values()), "files": len(sealed["files"]), "since": changed.since,
         "reasons": [words for _, words in changed.reasons()] if changed.since else [], "there": version in tags,
         "creates": None if base.commit else ("private" if wanted.private else "public"),
+        **({"split": manifest["split"]} if "split" in manifest else {}),
     }  # fmt: skip
     if not wanted.private:
         _warn(manifest)
@@ -96,6 +98,16 @@ def _look(repository: Repository, wanted: Wanted) -> Published:
             f"{repository.name} is there already, and not private", "make it private in its settings first"
         )
     return Published.at(repository, head)
+
+
+def _check_split(repository: Repository, manifest: dict[str, Any], base: Published) -> None:
+    """Raise `UsageError` if what is there is of another split: who loads the one must not get the other."""
+    ours, theirs = (found.get("split", "test") for found in (manifest, base.manifest or manifest))
+    if ours != theirs:
+        raise UsageError(
+            f"{repository.name} holds the {theirs} split, this is the {ours} split",
+            "it goes to a repository of its own: --repo ORG/OTHER",
+        )
 
 
 def _tagged(repository: Repository, version: str, commit: str) -> Published:

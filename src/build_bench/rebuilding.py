@@ -8,7 +8,7 @@ from importlib import metadata
 from typing import Any
 
 from build_bench import __version__, locks, release, store, tree
-from build_bench.config import Config
+from build_bench.config import LIMIT, Config
 from build_bench.errors import InputError, UsageError
 from build_bench.executors import Progress
 from build_bench.filters import filtering, first_turn, predictions
@@ -31,7 +31,7 @@ def check_options(lock: Lock, config: Config) -> None:
         chosen = config.public(scenario)
         wrong += [
             f"{scenario}.{key} = {chosen[key]!r}, not {value!r}"
-            for key, value in facts.settings.items()
+            for key, value in {LIMIT: None, **facts.settings}.items()
             if chosen.get(key, value) != value
         ]
     if wrong:

@@ -17,8 +17,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from build_bench import __version__, demo, planning, rendering, schema, soundness, store, tree
-from build_bench.config import Config
+from build_bench import (
+    __version__,
+    builders,
+    card_training,
+    demo,
+    disjoint,
+    planning,
+    rendering,
+    schema,
+    soundness,
+    store,
+    tree,
+)
+from build_bench.config import Config, public
 from build_bench.errors import BuildBenchError, InputError
 from build_bench.filters import keep_list
 from build_bench.filters.filtering import KeepList
@@ -48,10 +60,14 @@ def assemble(
     if the frames of some don't fit their plans.
     """
     keep = keep or {}
+    _check_split(work, config, scenarios)
     if stale := [scenario for scenario in scenarios if not rendering.is_fresh(work, config, scenario)]:
         raise InputError(
-            f"the frames of {', '.join(stale)} are missing or stale", f"run build-bench build {' '.join(stale)}"
+            f"the frames of {', '.join(stale)} are missing or stale",
+            f"run build-bench build {' '.join(stale)}{work.chosen}",
         )
+    for scenario in scenarios:
+        disjoint.check(work, scenario)
     record_path = work.own / "assembled.json"
     record = _read_record(record_path)
     for scenario in scenarios:
@@ -64,6 +80,16 @@ def assemble(
     manifest = _manifest(work, config, parts, keep)
     manifest["left_out"] = {name: {"settings": config.public(name)} for name in left_out}
     return tree.finish(work.dataset, manifest, parts.values())
+
+
+def _check_split(work: Work, config: Config, scenarios: Sequence[str]) -> None:
+    """Raise `InputError` for plans of the other split: they look alike."""
+    for scenario in scenarios:
+        if (plan := planning.read_stamp(work, scenario)) and plan.split != config.split:
+            raise InputError(
+                f"{work.plans(scenario)} is of the split {plan.split}, not {config.split}",
+                "--split train goes with the work folder of the test, above its folder train/",
+            )
 
 
 def _read_record(path: Path) -> dict[str, Assembled]:
@@ -103,13 +129,22 @@ def _write_scenario(work: Work, config: Config, scenario: str, keep: KeepList | 
 
 def _shown(work: Work, config: Config, scenario: str) -> set[str]:
     """The ids of the samples on the contact sheet, of those that could be rendered."""
-    rendered = {
-        i
-        for path in rendering.shard_paths(work, scenario)
-        for i in pq.read_table(path, columns=["id"])["id"].to_pylist()
-    }
+    rendered = _rendered(work, scenario)
     rows = pq.read_table(work.plans(scenario), columns=["id", "answer"]).to_pylist()
     return tree.shown((row for row in rows if row["id"] in rendered), config.seed, scenario)
+
+
+def _rendered(work: Work, scenario: str) -> set[str]:
+    """The ids of the samples that have their frames."""
+    paths = rendering.shard_paths(work, scenario)
+    return {name for path in paths for name in pq.read_table(path, columns=["id"])["id"].to_pylist()}
+
+
+def _ambiguous(work: Work, scenario: str) -> int:
+    """How many examples of a training split are: those of which some request would reveal more."""
+    rendered = _rendered(work, scenario)
+    rows = pq.read_table(work.plans(scenario), columns=["id", "options"]).to_pylist()
+    return sum(row["id"] in rendered and card_training.is_ambiguous(row) for row in rows)
 
 
 def _batches(work: Work, scenario: str) -> Iterator[pa.Table]:
@@ -167,22 +202,24 @@ def _manifest(work: Work, config: Config, parts: dict[str, Part], keep: Mapping[
                 f"{scenario}: {plan.candidates} candidates, {part.rows} built, {reasons.total()} rejected"
             )
         scenarios[scenario] = {
-            **part.facts(),
+            **part.facts(config.split),
             "candidates": plan.candidates,
             "rejected": reasons.total(),
             "rejected_by_reason": dict(sorted(reasons.items())),
             "passed_over": plan.passed_over,
             "frames": sum(stamp.frames for stamp in stamps),
-            "settings": config.public(scenario),
+            "settings": public(plan.settings),
             "facts": plan.facts,
             "gaps": list(plan.gaps),
             "sources": plan.sources,
+            **({"ambiguous": _ambiguous(work, scenario)} if config.split == builders.TRAIN else {}),
             **({"first_turn": keep[scenario].facts()} if scenario in keep else {}),
         }
     return {
         "format": 1,
         "release": None,
         **({"drawn": True} if demo.is_drawn(work.raw) else {}),
+        **({"split": config.split} if config.split != builders.TEST else {}),
         "code": {"build-bench": __version__, **{name: metadata.version(name) for name in LIBRARIES}},
         "seed": config.seed,
         "threshold": None,

@@ -208,7 +208,7 @@ def _renumber(work: Work, scenario: str, wanted: list[Shard]) -> None:
 @lru_cache(maxsize=1)
 def _open(work: Work, scenario: str, settings: Any, seed: int) -> tuple[Builder[Any], Any]:
     """Builder and source: opened once per process, as a zip of 40,000 pictures takes a while to list."""
-    builder = builders.load(scenario)(settings, seed)
+    builder = builders.made(scenario, settings, seed)
     return builder, builder.open(work.raw / scenario, work.scratch(scenario))
 
 

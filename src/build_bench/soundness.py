@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from build_bench.prompting import normalised
-from build_bench.records import ABSTAIN, ACTIONS, INVALID, PROACTIVE
+from build_bench.records import ABSTAIN, ACTIONS, END, INVALID, PROACTIVE
 
 QUESTION_KINDS = ("object", "action", "speaker", "count", "event")
 MOST_TURNS = 10_000
@@ -23,6 +23,19 @@ def problems(row: Row, frame_sizes: Sequence[tuple[int, int]] | None = None) -> 
     yield from _option_problems(row)
     yield from _view_problems(row, frame_sizes)
     yield from _walk_problems(row)
+
+
+def training_problems(row: Row) -> Iterator[str]:
+    """What keeps a row from being an example of a single turn that no model was run on."""
+    sizes = [len(row["states"]), len(row["frames"]), row["max_turns"]]
+    if sizes != [1, 1, 1]:
+        yield "{} states, {} frames and {} turns, a training example has one of each".format(*sizes)
+    if any(move != END for state in row["states"] for move in state["moves"]):
+        yield "a request leads on"
+    if row["states"] and sorted(row["states"][0]["options"]) != list(range(len(row["options"]))):
+        yield "not every option is open"
+    if row.get("first_turn_accuracy") is not None or row.get("num_models"):
+        yield "it has a model's score"
 
 
 def _text_problems(row: Row) -> Iterator[str]:

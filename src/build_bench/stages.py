@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 
 from build_bench import (
+    disjoint,
     listing,
     locks,
     models,
@@ -26,6 +26,7 @@ from build_bench import (
     store,
     tree,
 )
+from build_bench.builders import TRAIN
 from build_bench.config import Config
 from build_bench.errors import BuildBenchError, InputError
 from build_bench.executors import notice
@@ -100,9 +101,12 @@ def assemble(
             for found in _stale(work, config, scenario, planning.read_stamp(work, scenario))
             if found.startswith(PLAN)
         ]:
-            notice(f"{scenario} is laid out as it was planned; {why[0]}. build-bench build {scenario} plans it again")
+            notice(
+                f"{scenario} is laid out as it was planned; {why[0]}. "
+                f"build-bench build {scenario}{work.chosen} plans it again"
+            )
     with work.locked():
-        keep = {} if unfiltered else filtering.fresh(work, scenarios)
+        keep = {} if unfiltered or config.split == TRAIN else filtering.fresh(work, scenarios)
         return release.assemble(work, config, scenarios, keep, left_out)
 
 
@@ -237,7 +241,7 @@ def status(work: Work, config: Config, scenarios: Sequence[str]) -> dict[str, An
 
 
 def _status(work: Work, config: Config, scenario: str) -> dict[str, Any]:
-    predicted = filtering.status(work, scenario)
+    predicted, shared = filtering.status(work, scenario), disjoint.shared(work, scenario)
     plan = planning.read_stamp(work, scenario)
     stamps = [stamp for path in rendering.shard_paths(work, scenario) if (stamp := rendering.read_stamp(path))]
     reasons = Counter(rejection.reason for rejection in store.read_rejections(work.rejected(scenario)))
@@ -252,7 +256,7 @@ def _status(work: Work, config: Config, scenario: str) -> dict[str, Any]:
         "predicted_by": predicted["predicted_by"],
         "kept": predicted["kept"],
         "gaps": list(plan.gaps) if plan else [],
-        "stale": [*_stale(work, config, scenario, plan), *predicted["stale"]],
+        "stale": [*_stale(work, config, scenario, plan), *predicted["stale"], *filter(None, [shared])],
     }
 
 
@@ -273,13 +277,13 @@ def _stale(work: Work, config: Config, scenario: str, plan: planning.PlanStamp |
 
 
 def _settings_changed(config: Config, scenario: str, plan: planning.PlanStamp) -> str:
-    now = asdict(config.settings[scenario])
+    now = config.values(scenario)
     changed = [
-        f"{key} = {plan.settings.get(key)!r} then, {now[key]!r} now"
-        for key in now
-        if plan.settings.get(key) != now[key]
+        f"{key} = {plan.settings.get(key)!r} then, {now.get(key)!r} now"
+        for key in {**now, **plan.settings}
+        if plan.settings.get(key) != now.get(key)
     ]
-    return f" ({', '.join(changed)}: the same --set or --config goes with every command)" if changed else ""
+    return f" ({', '.join(changed)}: the same --set, --limit and --config go with every command)" if changed else ""
 
 
 def defects(config: Config, scenarios: Sequence[str], report: dict[str, Any]) -> dict[str, int]:

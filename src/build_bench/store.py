@@ -38,6 +38,13 @@ class Work:
 
     root: Path
     raw: Path
+    test: Path | None = None
+    """Of a training split: the work folder that this one lies in, the test's."""
+
+    @property
+    def chosen(self) -> str:
+        """What a command needs beside its name to work here, for hints."""
+        return " --split train" if self.test else ""
 
     def plans(self, scenario: str) -> Path:
         """One row per sample, no pixels."""

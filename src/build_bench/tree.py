@@ -30,6 +30,8 @@ ROW_GROUP_ROWS = 256
 FILE_BYTES = 400 << 20
 
 KEPT, DROPPED = "kept", "dropped"
+WHOLE = {"test": "unfiltered", "train": "train"}
+"""The published split that has every row, by what `--split` was."""
 CARD, MANIFEST, CHANGELOG = "README.md", "manifest.json", "CHANGELOG.md"
 _DIGEST = re.compile(r"[0-9a-f]{12}")
 
@@ -50,9 +52,10 @@ class Part:
     shown: list[dict[str, Any]]
     """`card_samples.facts` of the samples on the contact sheet, in its order."""
 
-    def facts(self) -> dict[str, Any]:
-        """What the manifest says of the files and the rows in them."""
-        splits = {"unfiltered": self.rows} | ({} if self.kept is None else {"filtered": self.kept})
+    def facts(self, split: str = "test") -> dict[str, Any]:
+        """What the manifest says of the files and the rows in them. `split`: of what they are a part."""
+        whole = WHOLE[split]
+        splits = {whole: self.rows} | ({} if self.kept is None else {"filtered": self.kept})
         sizes = {name: size for name, (size, _) in self.files.items() if name.endswith(".parquet")}
         kept = sum(size for name, size in sizes.items() if is_kept(name))
         return {
@@ -62,7 +65,7 @@ class Part:
             "rows": self.digests,
             "shown": self.shown,
             "splits": splits,
-            "split_bytes": {"unfiltered": sum(sizes.values())} | ({} if self.kept is None else {"filtered": kept}),
+            "split_bytes": {whole: sum(sizes.values())} | ({} if self.kept is None else {"filtered": kept}),
         }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from build_bench import listing, verifying_manifest, verifying_rows
+from build_bench import disjoint, listing, verifying_manifest, verifying_rows
 from build_bench.errors import Rejected
 from build_bench.executors import Progress
 from build_bench.imaging import decode
@@ -14,12 +14,19 @@ from build_bench.verifying_manifest import Manifest, Problem, Scenario
 from build_bench.verifying_rows import Expected, Side
 
 
-def verify(folder: Path) -> tuple[int, list[Problem]]:
-    """Check a tree: returns the number of files listed and all problems. Raises `InputError` if it has no manifest."""
-    manifest = verifying_manifest.typed(listing.read(folder), folder / MANIFEST)
+def verify(folder: Path, test: Path | None = None) -> tuple[int, list[Problem]]:
+    """Check a tree: returns the number of files listed and all problems. Raises `InputError` if it has no manifest.
+
+    `test`: a tree with which a training split must share no item, if it is there.
+    """
+    read = listing.read(folder)
+    manifest = verifying_manifest.typed(read, folder / MANIFEST)
     problems = [*_file_problems(folder, manifest)]
     problems += verifying_manifest.problems(folder, manifest, {problem.path for problem in problems})
     problems += _row_problems(folder, manifest, {problem.path for problem in problems})
+    if test and (test / MANIFEST).is_file():
+        for scenario, ids in disjoint.shared_ids(read, listing.read(test)).items():
+            problems.append(Problem(MANIFEST, f"{scenario}: {len(ids)} items are in {test} too, {ids[0]} is the first"))
     return len(manifest.files), problems
 
 
@@ -53,7 +60,9 @@ def _row_problems(folder: Path, manifest: Manifest, damaged: set[str]) -> Iterat
             for path in paths:
                 kept = is_kept(path)
                 digests = facts.rows.get(KEPT if kept else DROPPED, {})
-                expected = Expected(scenario, kept, digests, len(manifest.models), rule if facts.filtered else None)
+                expected = Expected(
+                    scenario, kept, digests, len(manifest.models), rule if facts.filtered else None, manifest.split
+                )
                 if path in damaged:
                     whole = False
                 else:
@@ -78,6 +87,8 @@ def _scenario_problems(facts: Scenario, kept: Side, dropped: Side) -> Iterator[s
         yield "ids are not unique and sorted"
     if (frames := kept.frames + dropped.frames) != facts.frames:
         yield f"{frames} frames, {facts.frames} expected"
+    if facts.ambiguous is not None and (sides := kept.ambiguous + dropped.ambiguous) != facts.ambiguous:
+        yield f"{sides} rows are ambiguous, {facts.ambiguous} expected"
     if facts.first_turn:
         answers, correct = kept.answers + dropped.answers, kept.correct + dropped.correct
         found = [

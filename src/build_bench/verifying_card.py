@@ -18,7 +18,7 @@ from build_bench import schema
 EVERYTHING = "all"
 """The config with the rows of every scenario."""
 
-SPLITS = ("unfiltered", "filtered")
+SPLITS = ("unfiltered", "filtered", "train")
 
 _PICTURE = re.compile(r"\]\((assets/[^)\s]+)\)")
 

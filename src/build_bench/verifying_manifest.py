@@ -13,8 +13,7 @@ import pyarrow.parquet as pq
 from build_bench import releases, schema, verifying_card
 from build_bench.errors import InputError, UsageError
 from build_bench.filters.first_turn import Rule, named
-from build_bench.tree import CARD, CHANGELOG, DROPPED, KEPT, MANIFEST, content_digest, is_kept
-from build_bench.verifying_card import SPLITS
+from build_bench.tree import CARD, CHANGELOG, DROPPED, KEPT, MANIFEST, WHOLE, content_digest, is_kept
 from build_bench.verifying_rows import UNREADABLE
 
 
@@ -49,10 +48,16 @@ class Scenario(msgspec.Struct):
     rejected: int
     rejected_by_reason: dict[str, int]
     first_turn: FirstTurn | None = None
+    ambiguous: int | None = None
 
     @property
     def filtered(self) -> bool:
         return "filtered" in self.splits
+
+    @property
+    def whole(self) -> str:
+        """The split that has every row."""
+        return WHOLE["train" if "train" in self.splits else "test"]
 
 
 class Manifest(msgspec.Struct):
@@ -65,6 +70,7 @@ class Manifest(msgspec.Struct):
     models: dict[str, Any]
     threshold: float | None = None
     rule: str | None = None
+    split: str = "test"
 
     def tables(self, scenario: str) -> dict[str, File]:
         """A scenario's parquet files."""
@@ -136,6 +142,8 @@ def _rule_problems(manifest: Manifest) -> Iterator[str]:
 
 def _scenario_problems(manifest: Manifest, scenario: str, rows: Mapping[str, int]) -> Iterator[str]:
     facts, files = manifest.scenarios[scenario], manifest.tables(scenario)
+    if {*facts.splits} - {"filtered"} != {WHOLE.get(manifest.split)} or (facts.filtered and manifest.split == "train"):
+        yield f"its splits are {facts.splits}, of the split {manifest.split}"
     yield from _sum_problems(facts)
     if f"assets/{scenario}.jpg" not in manifest.files:
         yield f"there is no assets/{scenario}.jpg"
@@ -144,8 +152,8 @@ def _scenario_problems(manifest: Manifest, scenario: str, rows: Mapping[str, int
         yield "the folder's name is not the digest of its files"
     sizes = {path: file.bytes for path, file in files.items()}
     kept_bytes = sum(size for path, size in sizes.items() if is_kept(path))
-    expected = {"unfiltered": sum(sizes.values())} | ({"filtered": kept_bytes} if facts.filtered else {})
-    if facts.bytes != expected["unfiltered"] or facts.split_bytes != expected:
+    expected = {facts.whole: sum(sizes.values())} | ({"filtered": kept_bytes} if facts.filtered else {})
+    if facts.bytes != expected[facts.whole] or facts.split_bytes != expected:
         yield f"its files have {expected} bytes, {facts.split_bytes} expected"
     if len(rows) < len(files):  # one is damaged, and named
         return
@@ -160,7 +168,7 @@ def _scenario_problems(manifest: Manifest, scenario: str, rows: Mapping[str, int
 
 def _sum_problems(facts: Scenario) -> Iterator[str]:
     """What the manifest's own numbers come to."""
-    if facts.built < 1 or facts.splits.get("unfiltered") != facts.built or not {*facts.splits} <= {*SPLITS}:
+    if facts.built < 1 or facts.splits.get(facts.whole) != facts.built:
         yield f"its splits are {facts.splits}, {facts.built} were built"
     reasons = facts.rejected_by_reason.values()
     if (
@@ -190,6 +198,6 @@ def _card_problems(folder: Path, manifest: Manifest) -> Iterator[str]:
     for name, facts in manifest.scenarios.items():
         rows[name] = {split: count for split, count in facts.splits.items() if count}
         every = [*manifest.tables(name)]
-        chosen = {"unfiltered": every, "filtered": [path for path in every if is_kept(path)]}
+        chosen = {facts.whole: every, "filtered": [path for path in every if is_kept(path)]}
         tables[name] = {split: paths for split, paths in chosen.items() if split in rows[name]}
     yield from verifying_card.problems((folder / CARD).read_bytes(), manifest.files, tables, rows)

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from build_bench import row_digests, soundness
+from build_bench import card_training, row_digests, soundness
 from build_bench.errors import Rejected
 from build_bench.filters.first_turn import Rule
 from build_bench.imaging import decode
@@ -40,6 +40,7 @@ class Expected:
     """How many were asked."""
     rule: Rule | None
     """By which the split `filtered` was decided."""
+    split: str = "test"
 
 
 @dataclass(slots=True)
@@ -50,6 +51,8 @@ class Side:
     frames: int = 0
     correct: int = 0
     answers: int = 0
+    ambiguous: int = 0
+    """Of a training split."""
 
 
 def problems(path: Path, expected: Expected, side: Side) -> Iterator[str]:
@@ -127,6 +130,9 @@ def _row_problems(row: dict[str, Any], expected: Expected, side: Side) -> Iterat
             yield f"frame {number} ({frame['path']}): {why}"
             return
     yield from soundness.problems(row, sizes)
+    if expected.split == "train":
+        side.ambiguous += card_training.is_ambiguous(row)
+        yield from soundness.training_problems(row)
 
 
 def _score_problems(row: dict[str, Any], expected: Expected, side: Side) -> Iterator[str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from build_bench.demo.coco import write
+from build_bench.demo.coco import write, write_train
 
-__all__ = ["remove", "shuffle", "write"]
+__all__ = ["remove", "shuffle", "write", "write_train"]
 
 
 def remove(root: Path, source_key: str) -> None:

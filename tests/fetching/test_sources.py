@@ -40,6 +40,7 @@ from .test_sampling import rows
 
 ZIP = b"PK\x03\x04"
 FILES = {"val2014.zip": ZIP + b"pictures" * 9000, "annotations_trainval2014.zip": ZIP + b"annotations" * 500}
+TRAIN = {"train2014.zip": ZIP + b"other pictures" * 9000}
 FAST = Patience(connect=5, read=5, attempts=2, sleep=lambda seconds: None)
 Change = Callable[[str, SourceManifest], SourceManifest]
 
@@ -61,8 +62,8 @@ def local(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
                 msgspec.structs.replace(
                     file,
                     urls=(f"{site.url}/{file.path}",),
-                    bytes=len(FILES[file.path]),
-                    md5=hashlib.md5(FILES[file.path]).hexdigest(),
+                    bytes=len((FILES | TRAIN)[file.path]),
+                    md5=hashlib.md5((FILES | TRAIN)[file.path]).hexdigest(),
                 )
                 for file in about.files
             ]
@@ -76,7 +77,7 @@ def local(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(wanted, "source", here)
     monkeypatch.setattr(running, "Patience", lambda: FAST)
-    site.files |= {f"/{name}": Content(data) for name, data in FILES.items()}
+    site.files |= {f"/{name}": Content(data) for name, data in (FILES | TRAIN).items()}
 
 
 def fetch(work: Work, *names: str, **options: Any) -> running.Outcome:
@@ -104,6 +105,20 @@ def test_all_files_of_a_source_come_and_a_second_run_asks_for_none(work: Work, s
     asked = len(site.asked)
     assert fetch(work, "coco").received == 0
     assert len(site.asked) == asked
+
+
+def test_pictures_to_train_on_come_only_where_they_are_asked_for(work: Work, site: Site) -> None:
+    accept = ("--accept-license", "coco")
+    done = run(work, "fetch", "coco", "--split", "train", *accept, "--json")
+    assert done.exception is None
+    there = {path.name: path.read_bytes() for path in (work.raw / "coco").iterdir()}
+    assert there == {**TRAIN, "annotations_trainval2014.zip": FILES["annotations_trainval2014.zip"]}
+    assert state(work, "coco") == states.PARTIAL
+    asked = len(site.asked)
+    assert run(work, "fetch", "coco", "--json").exception is None  # the licence is accepted for both
+    assert {path.name: path.read_bytes() for path in (work.raw / "coco").iterdir()} == FILES | TRAIN
+    assert [path for _, path, *_ in site.asked[asked:] if "train2014" in path] == []
+    assert state(work, "coco") == states.PRESENT
 
 
 def test_a_build_need_not_compute_checksums_again(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,7 +231,7 @@ def test_drawings_come_by_ranges(work: Work, site: Site, monkeypatch: pytest.Mon
     words = ["cat", "hot air balloon"]
     known = wanted.files("quickdraw")
     these = tuple(file for file in known if Path(file.path).stem in words)
-    monkeypatch.setattr(wanted, "files", lambda name, kind: these)
+    monkeypatch.setattr(wanted, "files", lambda name, kind, split: these)
     site.files |= {f"/full/simplified/{word}.ndjson": Content(b"".join(rows(word))) for word in words}
     outcome = fetch(work, "quickdraw", sample=True)
     assert outcome.problems == []
@@ -302,7 +317,9 @@ def test_offline_everything_missing_is_said_with_addresses_and_steps(
     monkeypatch.setattr(
         wanted,
         "files",
-        lambda name, kind="": tuple(msgspec.structs.replace(file, urls=(away,)) for file in known(name, kind)),
+        lambda name, kind="", split="test": tuple(
+            msgspec.structs.replace(file, urls=(away,)) for file in known(name, kind, split)
+        ),
     )
     result = run(work, "fetch", "coco", "mvp_n", "--accept-license", "coco")
     assert isinstance(result.exception, SystemExit)

@@ -20,16 +20,22 @@ def is_drawn(raw: Path) -> bool:
     return (raw / _MARK).exists()
 
 
-def draw(raw: Path, scenarios: Sequence[str]) -> None:
-    """Draw the raw files of `scenarios` under `raw`, unless they are there. Raises `UsageError` among real sources."""
+def draw(raw: Path, scenarios: Sequence[str], split: str = "test") -> None:
+    """Draw the raw files of `scenarios` under `raw`, unless they are there, and those of `split` that come beside them.
+
+    Raises `UsageError` among real sources.
+    """
     mark = raw / _MARK
     if raw.exists() and any(raw.iterdir()) and not mark.exists():
         raise UsageError(f"--demo would draw its files among those in {raw}", "name another folder with --work")
     raw.mkdir(parents=True, exist_ok=True)
     mark.write_text("Everything in this folder was drawn by build-bench all --demo.\n")
     for scenario in scenarios:
+        drawing = importlib.import_module(f"build_bench.demo.{scenario}")
         if not (raw / scenario).exists():
             partial = raw / f"{scenario}.partial"
             shutil.rmtree(partial, ignore_errors=True)
-            importlib.import_module(f"build_bench.demo.{scenario}").write(partial)
+            drawing.write(partial)
             partial.rename(raw / scenario)
+        if split == "train" and hasattr(drawing, "write_train"):
+            drawing.write_train(raw / scenario)

@@ -22,7 +22,7 @@ WIDTH, HEIGHT = 480, 360
 FINER = 4
 """Supersampling of the objects."""
 
-FIRST_ID = 924_001
+FIRST_ID, FIRST_TRAIN_ID = 924_001, 934_001
 """Above COCO's own ids, which end at 581,929."""
 
 Floats = npt.NDArray[np.float64]
@@ -61,18 +61,40 @@ SCENES: tuple[tuple[str, tuple[Placed, ...], str], ...] = (
 )
 """(background, objects, oddity of the annotation)."""
 
+TRAIN_SCENES: tuple[tuple[str, tuple[Placed, ...], str], ...] = (
+    ("wall", (Placed("clock", 90, 60, 240),), ""),
+    ("grass", (Placed("sports ball", 230, 120, 170),), ""),
+    ("cloth", (Placed("banana", 180, 90, 230),), ""),
+    ("table", (Placed("donut", 120, 80, 230),), ""),
+    ("dusk", (Placed("kite", 110, 60, 240),), ""),
+    ("cloth", (Placed("pizza", 170, 70, 230),), ""),
+    ("table", (Placed("apple", 220, 120, 160),), ""),
+    ("sky", (Placed("kite", 60, 50, 200), Placed("kite", 290, 160, 90)), ""),  # several objects
+)
+
 
 def write(root: Path) -> None:
     """Draw `val2014/` and `annotations/instances_val2014.json` under `root`. The same bytes each time."""
+    (root / "annotations").mkdir(parents=True)
+    _write(root, "val2014", SCENES, FIRST_ID)
+
+
+def write_train(root: Path) -> None:
+    """Draw `train2014/` and its annotations beside them, unless they are there."""
+    if not (root / "annotations" / "instances_train2014.json").exists():
+        _write(root, "train2014", TRAIN_SCENES, FIRST_TRAIN_ID)
+
+
+def _write(root: Path, part: str, scenes: Sequence[tuple[str, tuple[Placed, ...], str]], first: int) -> None:
+    """The pictures of `scenes`, then the annotations."""
     categories = list(csv.DictReader(io.StringIO(manifests.text("annotations/coco_categories.csv"))))
     ids = {row["name"]: int(row["id"]) for row in categories}
     images, annotations = [], []
-    (root / "val2014").mkdir(parents=True)
-    (root / "annotations").mkdir()
-    for image_id, (ground, placed, oddity) in enumerate(SCENES, FIRST_ID):
-        name = f"COCO_val2014_{image_id:012d}.jpg"
+    (root / part).mkdir(exist_ok=True)
+    for image_id, (ground, placed, oddity) in enumerate(scenes, first):
+        name = f"COCO_{part}_{image_id:012d}.jpg"
         picture, masks = _scene(ground, placed, image_id)
-        picture.save(root / "val2014" / name, "JPEG", quality=88, subsampling=0)
+        picture.save(root / part / name, "JPEG", quality=88, subsampling=0)
         images.append(
             {
                 "license": 1, "file_name": name, "coco_url": "", "height": HEIGHT, "width": WIDTH,
@@ -100,7 +122,7 @@ def write(root: Path) -> None:
             ],
         }
     )
-    (root / "annotations" / "instances_val2014.json").write_text(text, encoding="utf-8")
+    (root / "annotations" / f"instances_{part}.json").write_text(text, encoding="utf-8")
 
 
 def _scene(ground: str, placed: Sequence[Placed], image_id: int) -> tuple[Image.Image, list[Image.Image]]:

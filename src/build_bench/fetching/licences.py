@@ -73,7 +73,7 @@ def _digest(name: str) -> str:
 
 
 def _path(work: Work) -> Path:
-    return work.own / "licenses.json"
+    return Work(work.test or work.root, work.raw).own / "licenses.json"
 
 
 class _Accepted(msgspec.Struct):

@@ -127,7 +127,7 @@ def look(work: Work, config: Config, name: str, memory: Memory) -> SourceState:
     """What is there of a source."""
     folder = work.raw / name
     words = _words(config, name, folder)
-    found = [_remote(file, folder, memory, words) for file in wanted.files(name, kind(config))]
+    found = [_remote(file, folder, memory, words) for file in wanted.files(name, kind(config), config.split)]
     found += [_by_hand(file, folder) for file in wanted.source(name).by_hand]
     return SourceState(name, found, _videos(name, folder))
 

@@ -34,6 +34,8 @@ class RemoteFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     instead: tuple[str, ...] = ()
     """Other forms that the reader takes. Each is a row of patterns; all of a row must be found, at most two folders
     deep."""
+    splits: tuple[str, ...] = ("test", "train")
+    """What it is needed for."""
 
     @property
     def size(self) -> int:
@@ -96,10 +98,11 @@ def source(name: str) -> SourceManifest:
     return msgspec.convert(manifests.source(name), SourceManifest)
 
 
-def files(name: str, kind: str = "simplified") -> tuple[RemoteFile, ...]:
-    """All files of a source that can be downloaded. `kind`: which of QuickDraw's two."""
+def files(name: str, kind: str = "simplified", split: str = "test") -> tuple[RemoteFile, ...]:
+    """All files of a source that a split is built of. `kind`: which of QuickDraw's two."""
     about = source(name)
-    return about.files if about.per_word is None else (*about.files, *_per_word(about.per_word, kind))
+    needed = tuple(file for file in about.files if split in file.splits)
+    return needed if about.per_word is None else (*needed, *_per_word(about.per_word, kind))
 
 
 def _per_word(pattern: PerWord, kind: str) -> Sequence[RemoteFile]:

@@ -40,6 +40,8 @@ def export(dataset: Path, out: Path) -> dict[str, Any]:
     Raises `InputError` for a row that the layout can't say, and rather than overwrite another's release.
     """
     manifest = _manifest(dataset)
+    if manifest.get("split") == "train":
+        raise InputError(f"{dataset} is a training split, the evaluator plays the test's samples", "export that one")
     written: dict[str, Any] = {}
     kept_ids: dict[str, list[int]] = {}
     out.mkdir(parents=True, exist_ok=True)
