@@ -100,11 +100,12 @@ def fetch_videos(root: Path, options: VideoOptions, notify: Callable[[str], None
 
     Raises `InputError` if the annotations or yt-dlp are absent, or the disk is full.
     """
-    if importlib.util.find_spec("yt_dlp") is None:
-        raise InputError(
-            "ChangeIt's videos come with yt-dlp, which isn't installed", "pip install 'build-bench[videos]'"
-        )
     report, wanted = _wanted(root)
+    if wanted and importlib.util.find_spec("yt_dlp") is None:
+        raise InputError(
+            f"ChangeIt's {len(wanted):,} videos that are not here come with yt-dlp, which isn't installed",
+            "pip install 'build-bench[videos]'",
+        )
     ledger = _Ledger(root / "downloads" / UNAVAILABLE, wanted)
     todo = [one for one in wanted if options.retry_dead or ledger.reason(one) not in SETTLED]
     report.passed_over = len(wanted) - len(todo)
