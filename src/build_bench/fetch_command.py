@@ -47,6 +47,7 @@ def fetch(options: Common, sources: tuple[str, ...], only_list: bool, **asked: A
 
     names = known(sources)
     config, work = options.config(names), options.work()
+    fetching.check_folder(work)
     outcome = Outcome() if only_list else fetching.fetch(work, config, names, Options(**asked))
     found = fetching.look(work, config, names)
     result = {

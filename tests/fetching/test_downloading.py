@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import random
 import time
 from dataclasses import replace
 from email.utils import formatdate
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -120,6 +122,28 @@ def test_a_server_without_ranges_sends_all_again(fetch: Fetcher) -> None:
     assert (fetch.folder / "big.zip").read_bytes() == DATA
     assert fetch.site.sent_bytes(PATH) == len(DATA) + 100_000
     assert sum(fetch.tally) == len(DATA)
+
+
+def test_a_server_without_ranges_that_breaks_off_ever_again_is_left(fetch: Fetcher) -> None:
+    fetch.site.files[PATH] = Content(DATA, ranges=False)
+    fetch.site.faults[PATH] = [server.cut(100_000 + number % 2 * 50_000) for number in range(50)]
+    assert "broke off: " in str(fetch.fails())
+    assert fetch.site.requests(PATH) < 10, "what came before doesn't come nearer to the end"
+
+
+def test_what_a_disk_takes_in_two_halves_is_whole(fetch: Fetcher, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = io.FileIO.write
+
+    class Halves(io.FileIO):
+        def write(self, data: Any, /) -> int:
+            return write(self, data[: len(data) // 2 + 1])
+
+    known = Path.open
+    monkeypatch.setattr(
+        Path, "open", lambda path, mode, **how: Halves(path, mode) if mode == "ab" else known(path, mode, **how)
+    )
+    fetch()
+    assert (fetch.folder / "big.zip").read_bytes() == DATA
 
 
 def test_a_file_that_changed_between_two_parts_begins_anew(fetch: Fetcher) -> None:

@@ -70,6 +70,18 @@ def test_a_sound_proxy_is_no_problem(value: str, monkeypatch: pytest.MonkeyPatch
     assert list(surroundings.problems()) == []
 
 
+def test_a_proxy_that_is_not_there_is_named_without_its_password(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", f"u:{SECRET}@127.0.0.1:1")
+    arguments = ["fetch", "coco", "--accept-license", "coco", "--work", str(tmp_path / "work")]
+    result = CliRunner().invoke(cli.group, arguments)
+    assert "images.cocodataset.org: can't be reached by the proxy http://127.0.0.1:1: " in result.stderr
+    said = CliRunner().invoke(cli.group, ["doctor", "--work", str(tmp_path / "work")]).stdout
+    assert "http://images.cocodataset.org can't be reached by the proxy http://127.0.0.1:1: " in said
+    assert SECRET not in result.output + said
+
+
 @pytest.mark.parametrize("how", [[], ["--list"], ["--list", "--json"]])
 def test_a_password_in_the_hubs_address_is_never_shown(
     how: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -128,7 +140,7 @@ def test_an_interrupt_ends_a_question_about_a_licence(tmp_path: Path) -> None:
         while child.poll() is None and time.monotonic() < deadline:
             os.kill(child.pid, signal.SIGINT)  # again: the first may come before the read
             try:
-                child.wait(0.2)
+                child.wait(5)  # sent while it ends, another would kill it
             except subprocess.TimeoutExpired:
                 continue
         child.kill()

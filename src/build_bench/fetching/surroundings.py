@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import ssl
+import urllib.request
 from collections.abc import Iterator
+from contextlib import suppress
+from urllib.parse import urlsplit
 
 import httpx2
 
@@ -35,6 +38,17 @@ def problems() -> Iterator[tuple[str, str]]:
         except (OSError, ValueError) as error:
             said = getattr(error, "reason", None) or getattr(error, "strerror", None) or error
             yield f"SSL_CERT_FILE: {path} holds no certificates: {said}", "name a file of them, or unset SSL_CERT_FILE"
+
+
+def proxy(address: str) -> str:
+    """The proxy by which an address is asked, as the environment names it; empty if by none."""
+    with suppress(ValueError):
+        parts = urlsplit(address)
+        if not urllib.request.proxy_bypass(parts.hostname or ""):
+            named = urllib.request.getproxies()
+            value = named.get(parts.scheme) or named.get("all", "")
+            return value if not value or "//" in value else f"http://{value}"
+    return ""
 
 
 def _why_proxy(value: str) -> str:
