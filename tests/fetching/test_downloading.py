@@ -6,14 +6,18 @@ import hashlib
 import io
 import random
 import time
+from contextlib import suppress
 from dataclasses import replace
 from email.utils import formatdate
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from build_bench.fetching import asking
+from build_bench.fetching.downloading import Failed
 
 from . import server
 from .fetcher import DATA, OTHER, PATH, Fetcher
@@ -317,6 +321,28 @@ def test_a_name_in_a_header_is_no_name_of_a_file(fetch: Fetcher) -> None:
     fetch()
     assert fetch.left == ["big.zip"]
     assert [path.name for path in fetch.folder.parent.rglob("*evil*")] == []
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(headers=st.dictionaries(
+    st.sampled_from([
+        "Content-Disposition", "Content-Location", "Content-Type", "ETag", "Last-Modified", "Link", "Set-Cookie",
+        "X-Linked-Etag", "X-Repo-Commit", "X-Goog-Hash", "Retry-After",
+    ]),
+    st.one_of(
+        st.text(st.characters(min_codepoint=32, max_codepoint=255, exclude_characters="\x7f"), max_size=40),
+        st.lists(st.sampled_from(["../", "/etc/x", 'filename="', "\\", "big.zip", "%2e%2f", ";", '"'])).map("".join),
+    ),
+))  # fmt: skip
+def test_no_header_names_a_place_to_write_to(fetch: Fetcher, headers: dict[str, str]) -> None:
+    fetch.site.files[PATH] = Content(DATA, headers=headers, etag=None)
+    fetch.site.faults[PATH] = [server.cut(1000)]
+    with suppress(Failed):
+        fetch()
+    assert {*fetch.left} <= {"big.zip", "big.zip.part", "big.zip.part.json"}
+    assert [path.name for path in fetch.folder.parent.iterdir()] == [fetch.folder.name]
+    for path in fetch.folder.iterdir():
+        path.unlink()
 
 
 @pytest.mark.parametrize("name", ["big.zip", "big.zip.part", "big.zip.part.json"])
