@@ -284,6 +284,21 @@ def test_nothing_is_sent_before_the_licence_is_accepted(work: Work, site: Site) 
     assert site.asked == []
 
 
+def test_what_can_be_had_without_that_licence_is_named(work: Work) -> None:
+    with pytest.raises(UsageError) as error:
+        fetch(work, "coco", "mvp_n", "rod", accepted=("rod",))
+    assert error.value.hint.endswith("\nif not: build-bench fetch mvp_n rod")
+
+
+def test_who_waits_while_much_is_read_is_told(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "LONG", 70_000)
+    (work.raw / "coco").mkdir(parents=True)
+    (work.raw / "coco" / "val2014.zip").write_bytes(FILES["val2014.zip"])
+    said = run(work, "fetch", "coco", "--accept-license", "coco").stderr
+    assert "coco/val2014.zip: reading the 72 kB that are here" in said
+    assert "annotations_trainval2014.zip: reading" not in said
+
+
 def test_a_licence_is_asked_for_once_unless_its_text_changes(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
     assert licences.lacking(work, ["coco", "rod"], []) == ["coco", "rod"]
     assert licences.lacking(work, ["coco", "rod"], ["coco"]) == ["rod"]

@@ -26,6 +26,8 @@ from build_bench.raw_sources.quickdraw_files import SAMPLE, SAMPLED
 from build_bench.store import Work
 
 SAMPLED_SOURCE = "quickdraw"
+LONG = 1_000_000_000
+"""Bytes; who waits while more are read is told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +152,8 @@ class Run:
             )
 
     def _one(self, task: _Task, bars: Bars) -> Whole | Problem:
+        if task.state.there >= LONG:
+            notice(f"{task.name}: reading the {in_words(task.state.there)} that are here, for the checksum")
         if task.there:
             return self._check(task)
         with bars.file(task.name, task.file.size, task.state.there) as tally:

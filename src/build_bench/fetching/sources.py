@@ -56,9 +56,11 @@ def check_licences(work: Work, config: Config, names: Sequence[str], options: Op
     if declined := licences.ask(work, lacking):
         shown = "\n".join(line for name in declined for line in licences.shown(name))
         flags = " ".join(f"--accept-license {name}" for name in declined)
+        others = " ".join(name for name in names if name not in declined)
+        without = f"\nif not: build-bench fetch {others}" if others else ""
         raise UsageError(
             f"nobody accepted the licence of {', '.join(declined)}",
-            f"{shown}\nif you do: {flags}   (or [licenses] accepted = [...] in the configuration)",
+            f"{shown}\nif you do: {flags}   (or [licenses] accepted = [...] in the configuration){without}",
         )
 
 
