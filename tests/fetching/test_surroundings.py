@@ -26,7 +26,7 @@ SECRET = "hf_SecretThatStaysHere"
 
 @pytest.fixture(autouse=True)
 def bare(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.lower().endswith("_proxy") or name.startswith("SSL_CERT")]:
+    for name in [name for name in os.environ if name.lower().endswith("_proxy") or name.startswith("SSL")]:
         monkeypatch.delenv(name)
 
 
@@ -44,6 +44,7 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> None:
         ("http_proxy", "127.0.0.1:99999", "http_proxy is no address of a proxy"),
         ("SSL_CERT_FILE", "/nonexistent", "SSL_CERT_FILE: /nonexistent holds no certificates: No such file"),
         ("SSL_CERT_FILE", __file__, "holds no certificates"),
+        ("SSLKEYLOGFILE", "/nonexistent/keys", "SSLKEYLOGFILE: /nonexistent/keys can't be written"),
     ],
 )
 def test_what_cannot_be_used_is_named_before_anything_else(
