@@ -166,6 +166,7 @@ def test_a_library_that_is_too_old_or_absent_is_broken(work: Work, monkeypatch: 
     answer = examined(work, "rod")
     assert [text.partition(",")[0].split()[0] for text in answer["broken"]] == ["numpy", "nothing-of-that-name"]
     assert answer["extras"]["odd"] == {"for": "also-none", "installed": False, "lacks": ["also-none"]}
+    assert "  [odd] lacks also-none (pip install 'build-bench[odd]'): also-none" in doctor.lines(answer)
 
 
 @pytest.mark.parametrize(

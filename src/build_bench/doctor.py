@@ -133,7 +133,8 @@ def lines(answer: Mapping[str, Any]) -> Iterator[str]:
     yield "  ".join(f"{name} {value}" for name, value in answer["versions"].items() if name != "interpreter")
     yield "  ".join(f"{name} {version}" for name, version in answer["libraries"].items())
     for name, extra in answer["extras"].items():
-        state = "installed" if extra["installed"] else f"lacks {', '.join(extra['lacks'])}"
+        lacks = f"lacks {', '.join(extra['lacks'])} (pip install 'build-bench[{name}]')"
+        state = "installed" if extra["installed"] else lacks
         yield f"  [{name}] {state}: {extra['for']}"
     memory = answer["machine"]["memory"]
     known = [f"{size(memory[key])} {word}" for key, word in _MEMORY.items() if memory[key] is not None]
@@ -142,7 +143,7 @@ def lines(answer: Mapping[str, Any]) -> Iterator[str]:
     for name, disk in answer["disk"].items():
         yield f"{disk['path']}: {size(disk['free'])} free, about {size(disk['needed'])} still {_TO_COME[name]}"
     token = answer["hub"]["token"]
-    yield f"Hub {answer['hub']['endpoint']}, token: {f'yes, in {token}' if token else 'none'}"
+    yield f"Hub {answer['hub']['endpoint']}, token: {f'yes, in {token}' if token else 'none (push needs one)'}"
     yield from _network_lines(answer["network"])
     yield ""
     for name, source in answer["sources"].items():

@@ -158,12 +158,13 @@ class _Ledger:
     def __init__(self, path: Path, wanted: list[Whose]) -> None:
         self._path = path
         self._known: dict[Whose, Missing] = {}
+        still = set(wanted)
         for text in path.read_bytes().splitlines() if path.is_file() else ():
             try:
                 row = msgspec.json.decode(text, type=Missing)
             except (msgspec.DecodeError, UnicodeDecodeError):  # a line that someone spoilt: that video is tried again
                 continue
-            if (row.category, row.video) in set(wanted):
+            if (row.category, row.video) in still:
                 self._known[row.category, row.video] = row
 
     def reason(self, whose: Whose) -> str:
