@@ -29,6 +29,8 @@ DISTRIBUTION = "build-bench"
 EXTRAS = {
     "clip": "COCO's wrong answers by CLIP's text encoder, the default; without it --set coco.negatives=supercategory",
     "predict": "models on this machine: predict --model hf:NAME",
+    "ray": "builds on a cluster: --executor ray",
+    "slurm": "builds on a cluster: --executor slurm",
     "videos": "ChangeIt's videos, by yt-dlp",
     "dev": "the tests and checks of build-bench itself",
     "bench": "make bench",
