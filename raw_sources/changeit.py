@@ -183,12 +183,13 @@ def _find(root: Path) -> Folder:
             return folder
     for path in sorted(root.glob("ChangeIt*.zip")):
         archive = members.open_zip(path)
-        refused = members.refused(members.of_zip(archive))
+        infos = members.of_zip(archive)
+        members.check_names(path, members.refused(infos))  # before `zipfile.Path`, which goes round for ever in //a
         base = zipfile.Path(archive)
         for folder_in in (base, *_sorted(base)):
             if (folder_in / "annotations").is_dir():
-                for info in members.of_zip(archive):
-                    members.check_table(path, info, refused)
+                for info in infos:
+                    members.check_table(path, info, {})
                 return folder_in
     raise missing(root)
 

@@ -102,7 +102,11 @@ def open_zip(path: Path) -> zipfile.ZipFile:
 
 def of_zip(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
     """The members, without a Mac's leavings."""
-    return [info for info in archive.infolist() if not info.orig_filename.startswith(_LEAVINGS)]
+    return [info for info in archive.infolist() if not (_left(info.orig_filename) and _left(info.filename))]
+
+
+def _left(name: str) -> bool:
+    return name.startswith(_LEAVINGS) and len(name) <= LONGEST
 
 
 def refused(infos: Iterable[zipfile.ZipInfo]) -> dict[str, str]:
@@ -165,6 +169,12 @@ def check_table(path: Path, info: zipfile.ZipInfo, refusals: Mapping[str, str]) 
         raise InputError(
             f"{path}: {spelled(info.orig_filename)}: {why}", "take the archive as its authors distribute it"
         )
+
+
+def check_names(path: Path, refusals: Mapping[str, str]) -> None:
+    """Raises `InputError` for the first of a zip's refused members: for one that is a table as a whole."""
+    for name, why in sorted(refusals.items()):
+        raise InputError(f"{path}: {spelled(name)}: {why}", "take the archive as its authors distribute it")
 
 
 def gap(archive: Path, refusals: Mapping[str, str], most: int = 8) -> Iterator[str]:

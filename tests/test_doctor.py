@@ -96,6 +96,38 @@ def test_a_file_that_is_half_there_is_said_to_be(work: Work) -> None:
     assert answer["ok"]
 
 
+def test_what_is_here_in_part_and_cannot_be_opened_is_not_what_to_build_next(work: Work) -> None:
+    for name in ("rod", "mvp_n"):
+        (work.raw / name).mkdir(parents=True)
+    (work.raw / "rod" / "rod_0.tar.gz").write_bytes(b"\x1f\x8b" + bytes(1000))
+    (work.raw / "mvp_n" / "classes.csv").write_text("class,name\n")
+    photos(work.raw / "coco")
+    steps = examined(work, "rod", "mvp_n", "coco", changes=("coco.negatives=supercategory",))["next"]
+    assert steps[-1] == f"build-bench all --no-fetch --scenario coco --work {work.root}"
+    assert [step for step in steps if step.startswith("mvp_n: ") and "drive.google.com" in step]
+    assert not [step for step in steps if step.startswith("rod: ")], "fetch, which comes first, gets all of it"
+
+
+def test_a_folder_that_cannot_be_looked_into_is_part_of_the_report(work: Work, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    answer = examined(Work(work.root, tmp_path / "file" / "raw"), "coco")
+    assert {source["state"] for source in answer["sources"].values()} == {"absent"}
+
+
+def test_a_file_of_the_wrong_bytes_comes_with_what_to_do(work: Work) -> None:
+    path = work.raw / "imagenet_c" / "noise.tar"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(bytes(2000))
+    steps = examined(work, "imagenet_c")["next"]
+    assert f"imagenet_c: remove {path}, then build-bench fetch imagenet_c" in steps
+
+
+def test_a_long_list_is_cut_for_a_person_and_whole_for_a_program(work: Work) -> None:
+    answer = examined(work, "coco")
+    answer["sources"]["coco"]["needs"] = ["word, " * 400]
+    assert max(map(len, doctor.lines(answer))) < 400
+
+
 def test_a_half_of_a_source_is_partly_there(work: Work) -> None:
     photos(work.raw / "coco")
     (work.raw / "coco" / "annotations" / "instances_val2014.json").unlink()
@@ -134,6 +166,7 @@ def test_a_library_that_is_too_old_or_absent_is_broken(work: Work, monkeypatch: 
     answer = examined(work, "rod")
     assert [text.partition(",")[0].split()[0] for text in answer["broken"]] == ["numpy", "nothing-of-that-name"]
     assert answer["extras"]["odd"] == {"for": "also-none", "installed": False, "lacks": ["also-none"]}
+    assert "  [odd] lacks also-none (pip install 'build-bench[odd]'): also-none" in doctor.lines(answer)
 
 
 @pytest.mark.parametrize(

@@ -209,7 +209,13 @@ def test_vsod_rejects_the_video_of_a_refused_frame_when_it_plans(tmp_path: Path)
     assert any("readme\\x1b[2J (has a control character in its name)" in gap for gap in raw.gaps)
 
 
-@pytest.mark.parametrize("name", ["../evil.csv", "ChangeIt-main/annotations/APPLE/x", "ChangeIt-main/a\\b"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../evil.csv", "ChangeIt-main/annotations/APPLE/x", "ChangeIt-main/a\\b",
+        "//x", "//a/b/c.csv", f"__MACOSX/{'a/' * 20_000}x",
+    ],
+)  # fmt: skip
 def test_changeits_zip_is_a_table_and_not_read_with_a_refused_member(name: str, tmp_path: Path) -> None:
     changeit.annotate(tmp_path, "apple", "aaaaaaaaaaa", [0, 1])
     for table in ("categories.csv", "labels.csv"):

@@ -194,7 +194,17 @@ def test_without_the_extra_it_is_named(root: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     with pytest.raises(InputError) as absent:
         fetch_videos(root, VideoOptions(), lambda _: None)
+    assert "3 videos that are not here" in absent.value.message
     assert "build-bench[videos]" in absent.value.hint
+
+
+def test_the_extra_is_not_needed_where_all_videos_are(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    for category, video in (("apple", APPLE), ("apple", DASH), ("milk", TWIN)):
+        (root / "downloads" / category).mkdir(parents=True, exist_ok=True)
+        (root / "downloads" / category / f"{video}.mp4").write_bytes(b"x")
+    report = fetch_videos(root, VideoOptions(), lambda _: None)
+    assert (report.there, report.wanted) == (3, 3)
 
 
 @pytest.mark.parametrize(

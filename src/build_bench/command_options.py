@@ -110,7 +110,7 @@ def common(command: Command) -> Command:
     file = click.Path(path_type=Path, dir_okay=False, exists=True)
     shared: list[Callable[[Command], Command]] = [
         option("--work", type=folder, help="Where everything is made.  [default: ./work]"),
-        option("--raw", type=folder, help="Where the sources lie; only read.  [default: <work>/raw]"),
+        option("--raw", type=folder, help="Where the sources lie; only fetch writes there.  [default: <work>/raw]"),
         option("--config", type=file, help="Settings as TOML, a table per scenario."),
         option("--set", "changes", multiple=True, metavar="KEY=VALUE",
                      help="One setting, as in coco.negatives=supercategory; repeatable."),

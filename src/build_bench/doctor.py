@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from build_bench import doctor_machine as machine
 from build_bench import doctor_sources as sources
 from build_bench.config import Config
-from build_bench.doctor_sources import ABSENT, PARTLY, THERE, Source
+from build_bench.doctor_sources import ABSENT, Source
 from build_bench.fetching import addresses, states, surroundings
 from build_bench.store import Work
 
@@ -103,24 +103,26 @@ def _wrong_disks(disks: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
+_SAMPLE = "--sample gets 80 MB of quickdraw's 24 GB"
+
+
 def _next(work: Work, found: Sequence[Source], broken: Sequence[str], raw: Mapping[str, Any]) -> Iterator[str]:
     """What to type, the most useful first. `raw`: the sources' disk."""
     folder = "" if work.root == Path("work") else f" --work {work.root}"
     sources_folder = "" if work.raw == work.root / "raw" else f" --raw {work.raw}"
-    by_state = {state: [one.name for one in found if one.state == state] for state in (THERE, PARTLY, ABSENT)}
     if broken:
         yield "mend what is broken (above), then build-bench doctor again"
     if lacking := [one.name for one in found if one.state == ABSENT or one.fetchable]:
         command = f"build-bench fetch {' '.join(lacking)}{folder}"
         if raw and raw["free"] < raw["needed"]:
             room = f"{size(raw['needed'])} are still to come, {work.raw} has room for {size(raw['free'])}"
-            yield f"{command} --raw FOLDER   ({room}: name a larger FOLDER, or fewer sources)"
+            yield f"{command} --raw FOLDER   ({room}: name a larger FOLDER, or fewer sources; {_SAMPLE})"
         else:
             yield f"{command}{sources_folder}"
     for one in found:
-        yield from (f"{one.name}: {step}" for step in one.steps if one.state == PARTLY)
-    if ready := [*by_state[THERE], *by_state[PARTLY]]:
-        only = "".join(f" --scenario {name}" for name in ready) if by_state[ABSENT] else ""
+        yield from (f"{one.name}: {step}" for step in one.steps if one.state != ABSENT)
+    if ready := [one.name for one in found if one.ready]:
+        only = "".join(f" --scenario {name}" for name in ready) if len(ready) < len(found) else ""
         yield f"build-bench all --no-fetch{only}{folder}{sources_folder}"
     else:
         yield "build-bench all --demo   (needs no source: to see it work)"
@@ -131,33 +133,41 @@ def lines(answer: Mapping[str, Any]) -> Iterator[str]:
     yield "  ".join(f"{name} {value}" for name, value in answer["versions"].items() if name != "interpreter")
     yield "  ".join(f"{name} {version}" for name, version in answer["libraries"].items())
     for name, extra in answer["extras"].items():
-        state = "installed" if extra["installed"] else f"lacks {', '.join(extra['lacks'])}"
+        lacks = f"lacks {', '.join(extra['lacks'])} (pip install 'build-bench[{name}]')"
+        state = "installed" if extra["installed"] else lacks
         yield f"  [{name}] {state}: {extra['for']}"
     memory = answer["machine"]["memory"]
     known = [f"{size(memory[key])} {word}" for key, word in _MEMORY.items() if memory[key] is not None]
     gpus = "; ".join(answer["machine"]["gpus"]) or "none found"
     yield f"{answer['machine']['cores']} cores, memory: {', '.join(known) or 'unknown'}; GPU: {gpus}"
     for name, disk in answer["disk"].items():
-        yield f"{name}/ is {disk['path']}: {size(disk['free'])} free, about {size(disk['needed'])} still to come"
+        yield f"{disk['path']}: {size(disk['free'])} free, about {size(disk['needed'])} still {_TO_COME[name]}"
     token = answer["hub"]["token"]
-    yield f"Hub {answer['hub']['endpoint']}, token: {f'yes, in {token}' if token else 'none'}"
+    yield f"Hub {answer['hub']['endpoint']}, token: {f'yes, in {token}' if token else 'none (push needs one)'}"
     yield from _network_lines(answer["network"])
     yield ""
     for name, source in answer["sources"].items():
         yield f"{name}: {source['state']}"
-        yield from (f"    {need}" for need in source["needs"])
+        yield from (f"    {_short(need)}" for need in source["needs"])
     if answer["broken"]:
         yield from ("", "Broken:", *(f"  {problem}" for problem in answer["broken"]))
-    yield from ("", "Next:", *(f"  {step}" for step in answer["next"]))
+    yield from ("", "Next:", *("  " + step.replace("\n", "\n      ") for step in answer["next"]))
 
 
+def _short(text: str) -> str:
+    """A line that a person reads to its end; --json has all of it."""
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+_LONGEST = 250
+_TO_COME = {"work": "to be written by builds of what is here", "raw": "to be downloaded"}
 _MEMORY = {"total": "in all", "available": "available", "limit": "allowed to this container"}
 
 
 def _network_lines(network: Mapping[str, str] | None) -> Iterator[str]:
     if network is None:
         yield "network: not looked at (--offline)"
-    elif not any("answer" in said and "no answer" not in said for said in network.values()):
+    elif not any("proxy" in said or ("answer" in said and "no answer" not in said) for said in network.values()):
         yield f"network: there is none, as far as {len(network)} hosts can tell; building needs none"
     else:
         yield from (f"  {host} {said}" for host, said in network.items())

@@ -15,8 +15,7 @@ import subprocess
 import sys
 import threading
 import time
-import urllib.request
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -24,11 +23,14 @@ from urllib.parse import urlsplit
 
 from build_bench import __version__, executors
 from build_bench.fetching.addresses import origin
+from build_bench.fetching.surroundings import proxy
 
 DISTRIBUTION = "build-bench"
 EXTRAS = {
     "clip": "COCO's wrong answers by CLIP's text encoder, the default; without it --set coco.negatives=supercategory",
     "predict": "models on this machine: predict --model hf:NAME",
+    "ray": "builds on a cluster: --executor ray",
+    "slurm": "builds on a cluster: --executor slurm",
     "videos": "ChangeIt's videos, by yt-dlp",
     "dev": "the tests and checks of build-bench itself",
     "bench": "make bench",
@@ -155,13 +157,12 @@ def reachable(addresses: Iterable[str]) -> dict[str, str]:
 
 
 def _try(host: str, address: str, found: dict[str, str]) -> None:
+    by = proxy(address)
     try:
-        parts = urlsplit(address)
-        proxies: Mapping[str, str] = urllib.request.getproxies()
-        by = "" if urllib.request.proxy_bypass(parts.hostname or "") else proxies.get(parts.scheme, "")
-        to = urlsplit(by if "//" in by else f"//{by}") if by else parts
+        to = urlsplit(by or address)
         port = to.port or (443 if to.scheme == "https" else 80)
         with socket.create_connection((to.hostname or "", port), timeout=PATIENCE):
             found[host] = f"its proxy answers ({origin(by) or 'as the environment names it'})" if by else "answers"
     except (OSError, ValueError, UnicodeError) as error:
-        found[host] = f"can't be reached: {getattr(error, 'strerror', None) or error}"
+        through = f" by the proxy {origin(by) or 'that the environment names'}" if by else ""
+        found[host] = f"can't be reached{through}: {getattr(error, 'strerror', None) or error}"

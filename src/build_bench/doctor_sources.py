@@ -41,6 +41,10 @@ class Source:
     """What to do about it."""
     broken: str = ""
     """What is there and can't be used as it is; empty if nothing is."""
+    spoilt: bool = False
+    """Whether a file of it can't be read as it is: half of one, or a web page."""
+    ready: bool = False
+    """Whether it can be built as far as it goes, once the steps are done."""
     fetchable: bool = False
     """Whether `fetch` can bring what it lacks, or some of it."""
     to_download: int = 0
@@ -78,9 +82,14 @@ def _files(found: Source, folder: Path, work: Work, config: Config, memory: stat
     lacking = [one for one in state.files if one.lacking]
     found.to_download = sum(one.to_come for one in state.files)
     found.fetchable = bool(state.to_download)
+    found.spoilt = any(
+        not one.takeable or (one.state == states.PARTIAL and (folder / one.file.path).is_file()) for one in state.files
+    )
     for one in state.files:
         if one.state == states.BAD:
             what = f"{folder / one.file.path} {one.note}"
+            new = f"build-bench fetch {found.name} --accept-new if its authors changed it, else " * one.takeable
+            found.steps.append(f"{new}remove {folder / one.file.path}, then build-bench fetch {found.name}")
             if isinstance(one.file, wanted.RemoteFile) and one.file.certainty != "first-hand":
                 found.needs.append(what)  # the number that it contradicts may be the wrong one
             else:
@@ -102,9 +111,11 @@ def _reader(found: Source, folder: Path, work: Work, config: Config, memory: sta
             found.needs, found.steps = [], [error.hint]
             return
         found.state = PARTLY
-        found.need(error)
+        found.needs.append(error.message)
+        if not found.fetchable:  # else one command gets all that is lacking
+            found.steps.append(error.hint)
         return
-    found.state = THERE
+    found.state, found.ready = THERE, not found.spoilt
     looks: tuple[Callable[[], None], ...] = (lambda: builder.check(work.root), lambda: _tables(found, raw))
     for look in looks:
         try:

@@ -51,6 +51,7 @@ def fetch(options: Common, sources: tuple[str, ...], only_list: bool, **asked: A
     if asked["sample"] and options.split == "train":
         raise UsageError("--sample draws what the test is built of", "the training split needs quickdraw's whole files")
     config, work = options.config(names), options.work()
+    fetching.check_folder(work)
     outcome = Outcome() if only_list else fetching.fetch(work, config, names, Options(**asked))
     found = fetching.look(work, config, names)
     result = {

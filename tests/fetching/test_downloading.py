@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import random
 import time
+from contextlib import suppress
 from dataclasses import replace
 from email.utils import formatdate
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from build_bench.fetching import asking
+from build_bench.fetching.downloading import Failed
 
 from . import server
 from .fetcher import DATA, OTHER, PATH, Fetcher
@@ -120,6 +126,28 @@ def test_a_server_without_ranges_sends_all_again(fetch: Fetcher) -> None:
     assert (fetch.folder / "big.zip").read_bytes() == DATA
     assert fetch.site.sent_bytes(PATH) == len(DATA) + 100_000
     assert sum(fetch.tally) == len(DATA)
+
+
+def test_a_server_without_ranges_that_breaks_off_ever_again_is_left(fetch: Fetcher) -> None:
+    fetch.site.files[PATH] = Content(DATA, ranges=False)
+    fetch.site.faults[PATH] = [server.cut(100_000 + number % 2 * 50_000) for number in range(50)]
+    assert "broke off: " in str(fetch.fails())
+    assert fetch.site.requests(PATH) < 10, "what came before doesn't come nearer to the end"
+
+
+def test_what_a_disk_takes_in_two_halves_is_whole(fetch: Fetcher, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = io.FileIO.write
+
+    class Halves(io.FileIO):
+        def write(self, data: Any, /) -> int:
+            return write(self, data[: len(data) // 2 + 1])
+
+    known = Path.open
+    monkeypatch.setattr(
+        Path, "open", lambda path, mode, **how: Halves(path, mode) if mode == "ab" else known(path, mode, **how)
+    )
+    fetch()
+    assert (fetch.folder / "big.zip").read_bytes() == DATA
 
 
 def test_a_file_that_changed_between_two_parts_begins_anew(fetch: Fetcher) -> None:
@@ -293,6 +321,28 @@ def test_a_name_in_a_header_is_no_name_of_a_file(fetch: Fetcher) -> None:
     fetch()
     assert fetch.left == ["big.zip"]
     assert [path.name for path in fetch.folder.parent.rglob("*evil*")] == []
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(headers=st.dictionaries(
+    st.sampled_from([
+        "Content-Disposition", "Content-Location", "Content-Type", "ETag", "Last-Modified", "Link", "Set-Cookie",
+        "X-Linked-Etag", "X-Repo-Commit", "X-Goog-Hash", "Retry-After",
+    ]),
+    st.one_of(
+        st.text(st.characters(min_codepoint=32, max_codepoint=255, exclude_characters="\x7f"), max_size=40),
+        st.lists(st.sampled_from(["../", "/etc/x", 'filename="', "\\", "big.zip", "%2e%2f", ";", '"'])).map("".join),
+    ),
+))  # fmt: skip
+def test_no_header_names_a_place_to_write_to(fetch: Fetcher, headers: dict[str, str]) -> None:
+    fetch.site.files[PATH] = Content(DATA, headers=headers, etag=None)
+    fetch.site.faults[PATH] = [server.cut(1000)]
+    with suppress(Failed):
+        fetch()
+    assert {*fetch.left} <= {"big.zip", "big.zip.part", "big.zip.part.json"}
+    assert [path.name for path in fetch.folder.parent.iterdir()] == [fetch.folder.name]
+    for path in fetch.folder.iterdir():
+        path.unlink()
 
 
 @pytest.mark.parametrize("name", ["big.zip", "big.zip.part", "big.zip.part.json"])

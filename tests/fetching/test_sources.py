@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 
 from build_bench import builders, cli, config, demo, planning
 from build_bench.errors import BuildBenchError, InputError, NetworkError, UsageError
-from build_bench.fetching import licences, running, sources, states, wanted
+from build_bench.fetching import licences, running, sources, states, video_failures, videos, wanted
 from build_bench.fetching.asking import Patience
 from build_bench.fetching.running import Options
 from build_bench.fetching.states import Memory
@@ -159,6 +159,33 @@ def test_a_wrong_file_is_named_and_left_where_it_is(work: Work, data: bytes, sen
     assert (path.parent / "annotations_trainval2014.zip").exists(), "the others come all the same"
 
 
+def test_a_page_that_lies_there_is_no_new_version(work: Work) -> None:
+    path = work.raw / "coco" / "val2014.zip"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(server.LOGIN)
+    result = run(work, "fetch", "coco", "--accept-license", "coco", "--accept-new")
+    assert isinstance(result.exception, SystemExit)
+    assert "is a web page, 'Sign in: Accounts'" in result.stderr
+    assert f"remove {path}, and run the same command again" in result.stderr
+    assert "--accept-new" not in result.stderr
+    assert path.read_bytes() == server.LOGIN
+    assert state(work, "coco") == states.BAD
+
+
+def test_what_was_found_wrong_is_known_to_be(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = work.raw / "coco" / "val2014.zip"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(FILES["val2014.zip"][:-1] + b"x")
+    first = run(work, "fetch", "coco", "--accept-license", "coco").stderr
+    assert state(work, "coco") == states.BAD
+    monkeypatch.setattr(running, "digested", lambda path: pytest.fail("it was read again"))
+    for said in (first, run(work, "fetch", "coco").stderr):
+        assert re.search(r"has md5 \w{32}, \w{32} expected", said)
+        assert f"remove {path}, to download it anew" in said
+    path.unlink()
+    assert fetch(work, "coco").problems == []
+
+
 def test_a_changed_file_is_taken_on_demand_and_known_from_then_on(work: Work, site: Site) -> None:
     other = ZIP + b"Pictures" * 9000
     site.files["/val2014.zip"] = Content(other)
@@ -243,6 +270,9 @@ def test_drawings_come_by_ranges(work: Work, site: Site, monkeypatch: pytest.Mon
     asked = len(site.asked)
     fetch(work, "quickdraw", sample=True)
     assert len(site.asked) == asked
+    listed = run(work, "fetch", "quickdraw", "--list").stdout
+    assert "unverified, 2 of 2 files, 2 of them drawn from" in listed
+    assert f"without {work.raw / 'quickdraw' / 'sample'}, build-bench fetch quickdraw gets the whole files" in listed
     stamp = planning.plan(work, config.read(["quickdraw"]), "quickdraw")
     assert (stamp.planned, stamp.facts) == (20, {"draw": {"smallest_hashes": 0, "ranges": 2}})
     assert "2 of 2 words are samples drawn by ranges" in " ".join(stamp.gaps)
@@ -267,6 +297,21 @@ def test_nothing_is_sent_before_the_licence_is_accepted(work: Work, site: Site) 
     assert "CC-BY-4.0" in error.value.hint
     assert "--accept-license coco" in error.value.hint
     assert site.asked == []
+
+
+def test_what_can_be_had_without_that_licence_is_named(work: Work) -> None:
+    with pytest.raises(UsageError) as error:
+        fetch(work, "coco", "mvp_n", "rod", accepted=("rod",))
+    assert error.value.hint.endswith("\nif not: build-bench fetch mvp_n rod")
+
+
+def test_who_waits_while_much_is_read_is_told(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "LONG", 70_000)
+    (work.raw / "coco").mkdir(parents=True)
+    (work.raw / "coco" / "val2014.zip").write_bytes(FILES["val2014.zip"])
+    said = run(work, "fetch", "coco", "--accept-license", "coco").stderr
+    assert "coco/val2014.zip: reading the 72 kB that are here" in said
+    assert "annotations_trainval2014.zip: reading" not in said
 
 
 def test_a_licence_is_asked_for_once_unless_its_text_changes(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -340,6 +385,31 @@ def test_two_fetches_at_once_are_one_too_many(work: Work) -> None:
         fetch(work, "coco")
 
 
+def test_a_folder_that_is_only_read_is_named_before_anything_is_sent(work: Work, site: Site) -> None:
+    (work.raw / ".fetch" / "lock").mkdir(parents=True)
+    with pytest.raises(InputError, match=r"\.fetch can't be made or written") as error:
+        fetch(work, "coco")
+    assert "--no-fetch" in error.value.hint
+    assert site.asked == []
+
+
+def test_a_source_whose_folder_is_a_file_is_named(work: Work) -> None:
+    work.raw.mkdir(parents=True)
+    (work.raw / "coco").write_bytes(b"")
+    with pytest.raises(InputError, match=r"coco/.*\.zip can't be written"):
+        fetch(work, "coco")
+
+
+def test_videos_that_the_network_kept_away_are_no_success(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    changeit.annotate(work.raw / "changeit", "apple", "aaaaaaaaaaa", [0, 1])
+    lost = videos.Missing("apple", "aaaaaaaaaaa", video_failures.NETWORK, "timed out", "today")
+    monkeypatch.setattr(videos, "fetch_videos", lambda *_: videos.VideoReport(1, missing=[lost]))
+    result = run(work, "fetch", "changeit", "--accept-license", "changeit")
+    assert isinstance(result.exception, SystemExit)
+    assert result.exception.code == NetworkError.exit_code
+    assert "the network failed for 1 video" in result.stderr
+
+
 def test_a_full_disk_is_said_before_anything_is_sent(work: Work, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.disk_usage", lambda path: type("usage", (), {"free": 1000})())
     with pytest.raises(InputError, match=r"77.5 kB are still to come, and .* has room for 1 kB"):
@@ -350,6 +420,7 @@ def test_a_full_disk_is_said_before_anything_is_sent(work: Work, site: Site, mon
 def test_bytes_that_are_there_need_no_room(work: Work, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     site.faults["/val2014.zip"] = [server.cut(72_000), *[server.says(503)] * 2]
     fetch(work, "coco")
+    assert "val2014.zip is incomplete: 72,000 of 72,004 bytes" in run(work, "fetch", "coco", "--list").stdout
     monkeypatch.setattr("shutil.disk_usage", lambda path: type("usage", (), {"free": 100})())
     assert fetch(work, "coco").problems == []
 
@@ -358,6 +429,7 @@ def test_a_demo_is_not_mixed_with_sources(work: Work) -> None:
     demo.draw(work.raw, [])
     with pytest.raises(UsageError, match="drawn by the demo"):
         fetch(work, "coco")
+    assert isinstance(run(work, "fetch", "--list").exception, UsageError), "nor are its files called incomplete"
 
 
 SCRIPT = """

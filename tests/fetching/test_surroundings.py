@@ -26,7 +26,7 @@ SECRET = "hf_SecretThatStaysHere"
 
 @pytest.fixture(autouse=True)
 def bare(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.lower().endswith("_proxy") or name.startswith("SSL_CERT")]:
+    for name in [name for name in os.environ if name.lower().endswith("_proxy") or name.startswith("SSL")]:
         monkeypatch.delenv(name)
 
 
@@ -44,6 +44,7 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> None:
         ("http_proxy", "127.0.0.1:99999", "http_proxy is no address of a proxy"),
         ("SSL_CERT_FILE", "/nonexistent", "SSL_CERT_FILE: /nonexistent holds no certificates: No such file"),
         ("SSL_CERT_FILE", __file__, "holds no certificates"),
+        ("SSLKEYLOGFILE", "/nonexistent/keys", "SSLKEYLOGFILE: /nonexistent/keys can't be written"),
     ],
 )
 def test_what_cannot_be_used_is_named_before_anything_else(
@@ -68,6 +69,18 @@ def test_a_sound_proxy_is_no_problem(value: str, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("https_proxy", value)
     monkeypatch.setenv("no_proxy", "[::1, ,localhost")
     assert list(surroundings.problems()) == []
+
+
+def test_a_proxy_that_is_not_there_is_named_without_its_password(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", f"u:{SECRET}@127.0.0.1:1")
+    arguments = ["fetch", "coco", "--accept-license", "coco", "--work", str(tmp_path / "work")]
+    result = CliRunner().invoke(cli.group, arguments)
+    assert "images.cocodataset.org: can't be reached by the proxy http://127.0.0.1:1: " in result.stderr
+    said = CliRunner().invoke(cli.group, ["doctor", "--work", str(tmp_path / "work")]).stdout
+    assert "http://images.cocodataset.org can't be reached by the proxy http://127.0.0.1:1: " in said
+    assert SECRET not in result.output + said
 
 
 @pytest.mark.parametrize("how", [[], ["--list"], ["--list", "--json"]])
@@ -128,7 +141,7 @@ def test_an_interrupt_ends_a_question_about_a_licence(tmp_path: Path) -> None:
         while child.poll() is None and time.monotonic() < deadline:
             os.kill(child.pid, signal.SIGINT)  # again: the first may come before the read
             try:
-                child.wait(0.2)
+                child.wait(5)  # sent while it ends, another would kill it
             except subprocess.TimeoutExpired:
                 continue
         child.kill()

@@ -44,7 +44,7 @@ def joined(address: str, location: str) -> str:
 def hub() -> str:
     """The Hugging Face Hub, or what `HF_ENDPOINT` names. Raises `UsageError` if that is no web address."""
     named = hub_as_named()
-    web = origin(named).startswith(("https://", "http://")) and not {"?", "#"} & set(named)
+    web = origin(named).startswith(("https://", "http://")) and not set("?# ") & set(named)
     if not web:  # not quoted: it may hold a password
         raise UsageError("HF_ENDPOINT is no web address", f"it wants https:// and a host, as in {HUGGING_FACE}")
     return named

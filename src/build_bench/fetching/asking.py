@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from build_bench import __version__
-from build_bench.fetching import addresses
+from build_bench.fetching import addresses, surroundings
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _LONGEST_CHAIN = 10
@@ -131,7 +131,8 @@ class Asker:
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, UnicodeError) as error:
             raise Refused(f"is no address: {error}") from None
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError) as error:
-            why = f"can't be reached: {error or type(error).__name__}"
+            by = addresses.origin(surroundings.proxy(url))
+            why = f"can't be reached{f' by the proxy {by}' if by else ''}: {error or type(error).__name__}"
             if host in self._reached:
                 raise Lost(why) from None
             self._unreachable[host] = why  # 345 files of it needn't each find out
@@ -144,9 +145,8 @@ class Asker:
     def _chunks(self, response: httpx2.Response) -> Iterator[bytes]:
         """The body. A drip counts as a connection that is lost: another one may be faster."""
         began, received = self._patience.clock(), 0
-        for (
-            chunk
-        ) in response.iter_raw():  # as they come: what a chunk size holds back would be lost with the connection
+        # As they come: what a chunk size holds back would be lost with the connection.
+        for chunk in response.iter_raw():
             yield chunk
             received += len(chunk)
             if (passed := self._patience.clock() - began) > self._patience.window:

@@ -17,7 +17,7 @@ import msgspec
 from build_bench.errors import InputError
 from build_bench.fetching import addresses, checking
 from build_bench.fetching.asking import Answer, Asker, Lost, Patience, Refused
-from build_bench.fetching.partial import Facts, Part
+from build_bench.fetching.partial import SUFFIX, Facts, Part
 from build_bench.fetching.wanted import RemoteFile
 
 Tally = Callable[[int], None]
@@ -61,10 +61,11 @@ class Downloader:
 
     def fetch(self, file: RemoteFile, target: Path, tally: Tally) -> Whole:
         """Get `file` as `target`. Raises `Failed`, or `InputError` for a disk that is full."""
-        target.parent.mkdir(parents=True, exist_ok=True)
-        part = Part(target, file.bytes)
         problems: dict[str, Refused] = {}
+        part = None
         try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            part = Part(target, file.bytes)
             if part.size and part.facts and part.facts.refused:
                 return self._checked(file, part, resumed=False)
             for url in file.addresses:
@@ -73,20 +74,21 @@ class Downloader:
                 except Refused as why:
                     problems[addresses.host(url)] = why
         except (Refused, _Damaged) as why:  # what waits for --accept-new isn't downloaded again
-            problems[part.path.name] = why if isinstance(why, Refused) else Refused(str(why))
+            problems[f"{target.name}{SUFFIX}"] = why if isinstance(why, Refused) else Refused(str(why))
         except OSError as error:
             raise InputError(
                 f"{target} can't be written: {error.strerror or error}", "mend that, and run again"
             ) from error
         finally:
-            part.close()
+            if part:
+                part.close()
         raise Failed(problems)
 
     def _from(self, url: str, file: RemoteFile, part: Part, tally: Tally) -> Whole:
         """From one address, trying again while bytes come. Raises `Refused`."""
         failures = damaged = 0
+        furthest = part.size
         while True:
-            before = part.size
             try:
                 resumed = self._once(url, file, part, tally)
                 return self._checked(file, part, resumed=resumed)
@@ -96,7 +98,8 @@ class Downloader:
                     raise Refused(str(why)) from None
                 tally(-why.size)
             except Lost as lost:
-                failures = 0 if part.size > before else failures + 1
+                failures = 0 if part.size > furthest else failures + 1
+                furthest = max(furthest, part.size)
                 if failures == self._patience.attempts:
                     raise Refused(f"{lost}, {failures} times in a row") from None
                 self._pause(lost.wait if lost.wait is not None else min(2.0**failures, 60.0))

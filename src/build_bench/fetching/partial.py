@@ -91,7 +91,9 @@ class Part:
         hashes = self._hashing()
         if self._file is None:
             self._file = self.path.open("ab", buffering=0)
-        self._file.write(chunk)
+        rest = memoryview(chunk)
+        while rest:  # a disk that gets full takes the beginning of a piece, and says so only when asked again
+            rest = rest[self._file.write(rest) :]
         for state in hashes:
             state.update(chunk)
         self.size += len(chunk)

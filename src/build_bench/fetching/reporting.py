@@ -13,6 +13,7 @@ from build_bench.fetching.progress import in_words
 from build_bench.fetching.running import Outcome, Problem
 from build_bench.fetching.states import FileState, SourceState
 from build_bench.fetching.wanted import ByHand, RemoteFile
+from build_bench.raw_sources.quickdraw_files import SAMPLE
 from build_bench.store import Work
 
 _SHOWN = 3
@@ -67,11 +68,17 @@ def table(sources: Sequence[SourceState], work: Work) -> Iterator[str]:
 def _part_there(source: SourceState) -> str:
     """How much of a source is there, if not all of it is."""
     there = sum(not state.lacking for state in source.files)
-    if len(source.files) > 1 and there < len(source.files):
-        return f", {there} of {len(source.files)} files"
+    drawn = f", {sampled} of them drawn from" if (sampled := _sampled(source)) else ""
+    if len(source.files) > 1 and (drawn or there < len(source.files)):
+        return f", {there} of {len(source.files)} files{drawn}"
     if source.videos and source.videos[0] < source.videos[1]:
         return f", {source.videos[0]} of {source.videos[1]} videos"
     return ""
+
+
+def _sampled(source: SourceState) -> int:
+    """Of how many files only some lines are there, drawn by ranges."""
+    return sum(state.note.startswith(f"as {SAMPLE}/") for state in source.files)
 
 
 def _below(text: str) -> list[str]:
@@ -87,6 +94,8 @@ def lines(sources: Sequence[SourceState], work: Work) -> Iterator[str]:
     for source in sources:
         bad = [state for state in source.files if state.note and state.state in ("bad", "partial")]
         yield from (f"{work.raw / source.name / state.file.path} {state.note}" for state in bad)
+        if _sampled(source):
+            yield f"without {work.raw / source.name / SAMPLE}, build-bench fetch {source.name} gets the whole files"
 
 
 def unfinished(sources: Sequence[SourceState], outcome: Outcome, work: Work) -> BuildBenchError | None:
@@ -100,8 +109,11 @@ def unfinished(sources: Sequence[SourceState], outcome: Outcome, work: Work) -> 
         return None
     hint = [line for source in sources for line in what_to_do(source, work)]
     hint += _if_changed([problem for problem in outcome.problems if problem.changed], work)
+    hint += _if_spoilt([problem for problem in outcome.problems if problem.here and not problem.changed], work)
     if any(not (problem.changed or problem.here) for problem in outcome.problems):
-        hint.append("run the same command again: what came is kept, and gone on with")
+        hint.append(
+            "run the same command again: what came is kept, and gone on with; so is what you put there yourself"
+        )
         return NetworkError("; ".join(said), "\n".join(hint))
     return InputError("; ".join(said), "\n".join(hint))
 
@@ -129,6 +141,13 @@ def _if_changed(problems: Sequence[Problem], work: Work) -> Iterator[str]:
     if here:
         more = f", and {len(here) - _SHOWN} more" if len(here) > _SHOWN else ""
         yield f"if they didn't: remove {', '.join(map(str, here[:_SHOWN]))}{more}, to download it anew"
+
+
+def _if_spoilt(problems: Sequence[Problem], work: Work) -> Iterator[str]:
+    """What to do about files that are none of the source's, whoever put them there."""
+    targets = [work.raw / problem.source / problem.path for problem in problems]
+    if here := [str(path) for path in targets if path.is_file()]:
+        yield f"remove {', '.join(here)}, and run the same command again"
 
 
 def _problems(problems: Sequence[Problem]) -> Iterator[str]:

@@ -26,6 +26,8 @@ from build_bench.raw_sources.quickdraw_files import SAMPLE, SAMPLED
 from build_bench.store import Work
 
 SAMPLED_SOURCE = "quickdraw"
+LONG = 1_000_000_000
+"""Bytes; who waits while more are read is told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,8 @@ class Problem:
     """`--accept-new` would take it."""
     here: bool = False
     """It lies here already: no server can help."""
+    read: Whole | None = None
+    """What it is, where it was read to the end: nobody need do that again."""
 
 
 @dataclass(slots=True)
@@ -107,10 +111,10 @@ class Run:
         tasks = [task for source in found for task in self._tasks(source)]
         self._check_room(tasks)
         self._outcome.problems += [
-            Problem(source.name, state.file.path, state.note, isinstance(state.file, RemoteFile), here=True)
+            Problem(source.name, state.file.path, state.note, _may_be_new(state), here=True)
             for source in found
             for state in source.files
-            if state.state == states.BAD and not (self._options.accept_new and isinstance(state.file, RemoteFile))
+            if state.state == states.BAD and not (self._options.accept_new and _may_be_new(state))
         ]
         bars = Bars(sum(task.state.to_come for task in tasks))
         try:
@@ -135,7 +139,8 @@ class Run:
                 target = wanted.place(self._work.raw / source.name, state.file.path)
                 file = self._memory.expected(state.file, target)
                 unchecked = state.state == states.UNVERIFIED and target.is_file() and (file.md5 or file.sha256)
-                if state.lacking or unchecked or (state.state == states.BAD and self._options.accept_new):
+                new = state.state == states.BAD and self._options.accept_new and _may_be_new(state)
+                if state.lacking or unchecked or new:
                     yield _Task(source.name, state, file, target)
 
     def _check_room(self, tasks: Sequence[_Task]) -> None:
@@ -147,6 +152,8 @@ class Run:
             )
 
     def _one(self, task: _Task, bars: Bars) -> Whole | Problem:
+        if task.state.there >= LONG:
+            notice(f"{task.name}: reading the {in_words(task.state.there)} that are here, for the checksum")
         if task.there:
             return self._check(task)
         with bars.file(task.name, task.file.size, task.state.there) as tally:
@@ -162,7 +169,8 @@ class Run:
         size = task.target.stat().st_size
         why = checking.wrong_size(task.file, size) or checking.wrong_checksum(task.file, digests)
         if why and not self._options.accept_new:
-            return Problem(task.source, task.file.path, f"the file {why}", changed=True, here=True)
+            read = Whole(size, digests, "")
+            return Problem(task.source, task.file.path, f"the file {why}", changed=True, here=True, read=read)
         return Whole(size, digests, "accepted as new" if why else checking.basis(task.file, {}), why)
 
     def _note(self, task: _Task, result: Whole | Problem) -> None:
@@ -170,6 +178,8 @@ class Run:
             if result.why not in {problem.why for problem in self._outcome.problems}:
                 notice(f"{task.name}: {result.why}")  # 345 files may have the same
             self._outcome.problems.append(result)
+            if result.read:
+                self._memory.add(task.target, result.read)
             return
         self._memory.add(task.target, result)
         self._checksums.remember(task.target, self._work.raw / task.source, result.digests["sha256"])
@@ -183,6 +193,7 @@ class Run:
         sample = quickdraw_sample.read(folder, draws)
         sampler = quickdraw_sample.Sampler(self._asker, self._options.patience, self._stop, draws, folder)
         words = quickdraw_sample.lacking(source, sample, draws)
+        before = self._outcome.received
 
         def one(word: str) -> quickdraw_sample.WordSample | Problem:
             try:
@@ -201,9 +212,12 @@ class Run:
                 self._outcome.received += drawn.bytes_read
                 sample.words[word] = drawn
                 keeping.write(folder / SAMPLE / SAMPLED, store.to_json(sample))
+        if read := self._outcome.received - before:
+            notice(f"{source.name}: {len(sample.words)} words drawn from, {in_words(read)} read of them in this run")
 
     def _videos(self, source: SourceState) -> None:
         """Those of ChangeIt's annotated videos that aren't there: no file of the authors, so by other means."""
+        from build_bench.fetching.video_failures import NETWORK
         from build_bench.fetching.videos import VideoOptions, fetch_videos
 
         if any(problem.source == source.name for problem in self._outcome.problems):
@@ -215,9 +229,15 @@ class Run:
             why = f"{error.message}: {error.hint}"
             self._outcome.problems.append(Problem(source.name, "downloads/", why, here=True))
             return
-        if report.stopped:
-            self._outcome.problems.append(Problem(source.name, "downloads/", report.stopped))
+        lost = report.by_reason.get(NETWORK, 0)
+        if why := report.stopped or (f"the network failed for {lost} videos" if lost else ""):
+            self._outcome.problems.append(Problem(source.name, "downloads/", why))
         reasons = ", ".join(f"{count} {reason}" for reason, count in report.by_reason.items())
         notice(
             f"{source.name}: {report.there + report.fetched} of {report.wanted} videos{f', {reasons}' * bool(reasons)}"
         )
+
+
+def _may_be_new(state: FileState) -> bool:
+    """Whether `--accept-new` takes a file that is another than the manifest says."""
+    return isinstance(state.file, RemoteFile) and state.takeable

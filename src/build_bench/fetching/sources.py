@@ -23,14 +23,19 @@ def look(work: Work, config: Config, names: Sequence[str]) -> list[SourceState]:
     return [states.look(work, config, name, memory) for name in names]
 
 
+def check_folder(work: Work) -> None:
+    """Raises `UsageError` for what the demo drew: none of it is a source's file."""
+    if demo.is_drawn(work.raw):
+        raise UsageError(f"{work.raw} was drawn by the demo", "name another folder with --work or --raw")
+
+
 def fetch(work: Work, config: Config, names: Sequence[str], options: Options) -> Outcome:
     """Get what is missing of the sources `names`, and check what was never checked.
 
     Raises `UsageError` if a licence isn't accepted or the environment can't be used, `InputError` if the disk hasn't
     the room: before anything is sent.
     """
-    if demo.is_drawn(work.raw):
-        raise UsageError(f"{work.raw} was drawn by the demo", "name another folder with --work or --raw")
+    check_folder(work)
     if options.sample and states.kind(config) == "raw":
         raise UsageError("quickdraw.source=raw can't be sampled: --sample draws from simplified files", "leave one out")
     surroundings.check()
@@ -51,9 +56,11 @@ def check_licences(work: Work, config: Config, names: Sequence[str], options: Op
     if declined := licences.ask(work, lacking):
         shown = "\n".join(line for name in declined for line in licences.shown(name))
         flags = " ".join(f"--accept-license {name}" for name in declined)
+        others = " ".join(name for name in names if name not in declined)
+        without = f"\nif not: build-bench fetch {others}" if others else ""
         raise UsageError(
             f"nobody accepted the licence of {', '.join(declined)}",
-            f"{shown}\nif you do: {flags}   (or [licenses] accepted = [...] in the configuration)",
+            f"{shown}\nif you do: {flags}   (or [licenses] accepted = [...] in the configuration){without}",
         )
 
 
@@ -104,16 +111,20 @@ def _check_others(work: Work, config: Config, names: Sequence[str], fetched: Seq
 @contextmanager
 def _locked(work: Work) -> Iterator[None]:
     own = work.raw / states.OWN
+    lock = filelock.FileLock(own / "lock", timeout=0)
     try:
         own.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(
-            f"{own} can't be made: {error.strerror or error}", "name another folder with --raw: a link may lead nowhere"
-        ) from error
-    try:
-        with filelock.FileLock(own / "lock", timeout=0):
-            yield
+        lock.acquire()
     except filelock.Timeout:
         raise BuildBenchError(
             f"another build-bench fetch is working in {work.raw}", "wait for it, or name another folder with --raw"
         ) from None
+    except OSError as error:
+        raise InputError(
+            f"{own} can't be made or written: {error.strerror or error}",
+            "name another folder with --raw (a link may lead nowhere); to build what is there: --no-fetch",
+        ) from error
+    try:
+        yield
+    finally:
+        lock.release()

@@ -43,7 +43,7 @@ class Memory:
         self._path = raw / OWN / "files.json"
         try:
             self._known = msgspec.json.decode(self._path.read_bytes(), type=dict[str, Known])
-        except (FileNotFoundError, msgspec.DecodeError):  # what is lost is computed again
+        except (OSError, msgspec.DecodeError):  # what is lost is computed again
             self._known = {}
 
     def of(self, path: Path) -> Known | None:
@@ -79,6 +79,8 @@ class FileState:
     """Why, or in what other form it is there."""
     there: int = 0
     """Bytes of it that are there."""
+    takeable: bool = True
+    """Of a bad one: whether it may be what the authors changed it to, and no web page, say."""
 
     @property
     def lacking(self) -> bool:
@@ -167,9 +169,11 @@ def _remote(file: RemoteFile, folder: Path, memory: Memory, words: dict[str, str
         why = checking.wrong_size(expected, size) or (checking.wrong_checksum(expected, known.digests) if known else "")
         incomplete = is_incomplete(target, expected.bytes)
         unlike = _unlike(target, begun=incomplete)
-        if incomplete and not unlike:
-            return FileState(file, PARTIAL, f"is incomplete: {size:,} of {expected.bytes:,} bytes", size)
-        if why := why or unlike:
+        if unlike:
+            return FileState(file, BAD, unlike, size, takeable=False)
+        if incomplete:
+            return FileState(file, PARTIAL, _incomplete(size, expected.bytes), size)
+        if why:
             return FileState(file, BAD, why, size)
         return FileState(file, PRESENT if known else UNVERIFIED, known.basis if known else "", size)
     other = words.get(target.stem) if words else _instead(folder, file.instead)
@@ -178,8 +182,14 @@ def _remote(file: RemoteFile, folder: Path, memory: Memory, words: dict[str, str
     part = Part(target)
     if not part.size:
         return FileState(file, MISSING)
-    refused = f"the file {part.facts.refused}" if part.facts and part.facts.refused else ""
-    return FileState(file, PARTIAL, refused, part.size)
+    facts = part.facts
+    refused = f"the file {facts.refused}" if facts and facts.refused else ""
+    total = (facts.total if facts else None) or file.bytes
+    return FileState(file, PARTIAL, refused or _incomplete(part.size, total), part.size)
+
+
+def _incomplete(size: int, whole: int | None) -> str:
+    return f"is incomplete: {size:,} of {f'{whole:,}' if whole else 'an unknown number of'} bytes"
 
 
 def _by_hand(file: ByHand, folder: Path) -> FileState:
@@ -188,7 +198,7 @@ def _by_hand(file: ByHand, folder: Path) -> FileState:
     if there is None:
         return FileState(file, MISSING)
     if there.is_file() and (what := _unlike(there)):
-        return FileState(file, BAD, what)
+        return FileState(file, BAD, what, takeable=False)
     return FileState(file, UNVERIFIED, "" if there == target else f"as {there.relative_to(folder).as_posix()}")
 
 

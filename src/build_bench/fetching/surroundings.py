@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import ssl
+import urllib.request
 from collections.abc import Iterator
+from contextlib import suppress
+from urllib.parse import urlsplit
 
 import httpx2
 
@@ -29,12 +32,31 @@ def problems() -> Iterator[tuple[str, str]]:
     for name in filter(os.environ.get, [*_PROXIES, *map(str.upper, _PROXIES)]):
         if why := _why_proxy(os.environ[name]):
             yield f"{name} {why}", f"name another proxy, or unset {name}"
+    context = ssl.SSLContext(
+        ssl.PROTOCOL_TLS_CLIENT
+    )  # the default one reads both variables, and doesn't say which failed
     if path := os.environ.get("SSL_CERT_FILE"):
         try:
-            ssl.create_default_context(cafile=path)
+            context.load_verify_locations(cafile=path)
         except (OSError, ValueError) as error:
             said = getattr(error, "reason", None) or getattr(error, "strerror", None) or error
             yield f"SSL_CERT_FILE: {path} holds no certificates: {said}", "name a file of them, or unset SSL_CERT_FILE"
+    if path := os.environ.get("SSLKEYLOGFILE"):
+        try:
+            context.keylog_filename = path
+        except (OSError, ValueError) as error:
+            yield f"SSLKEYLOGFILE: {path} can't be written: {error}", "name another file, or unset SSLKEYLOGFILE"
+
+
+def proxy(address: str) -> str:
+    """The proxy by which an address is asked, as the environment names it; empty if by none."""
+    with suppress(ValueError):
+        parts = urlsplit(address)
+        if not urllib.request.proxy_bypass(parts.hostname or ""):
+            named = urllib.request.getproxies()
+            value = named.get(parts.scheme) or named.get("all", "")
+            return value if not value or "//" in value else f"http://{value}"
+    return ""
 
 
 def _why_proxy(value: str) -> str:

@@ -100,11 +100,12 @@ def fetch_videos(root: Path, options: VideoOptions, notify: Callable[[str], None
 
     Raises `InputError` if the annotations or yt-dlp are absent, or the disk is full.
     """
-    if importlib.util.find_spec("yt_dlp") is None:
-        raise InputError(
-            "ChangeIt's videos come with yt-dlp, which isn't installed", "pip install 'build-bench[videos]'"
-        )
     report, wanted = _wanted(root)
+    if wanted and importlib.util.find_spec("yt_dlp") is None:
+        raise InputError(
+            f"ChangeIt's {len(wanted):,} videos that are not here come with yt-dlp, which isn't installed",
+            "pip install 'build-bench[videos]'",
+        )
     ledger = _Ledger(root / "downloads" / UNAVAILABLE, wanted)
     todo = [one for one in wanted if options.retry_dead or ledger.reason(one) not in SETTLED]
     report.passed_over = len(wanted) - len(todo)
@@ -157,12 +158,13 @@ class _Ledger:
     def __init__(self, path: Path, wanted: list[Whose]) -> None:
         self._path = path
         self._known: dict[Whose, Missing] = {}
+        still = set(wanted)
         for text in path.read_bytes().splitlines() if path.is_file() else ():
             try:
                 row = msgspec.json.decode(text, type=Missing)
             except (msgspec.DecodeError, UnicodeDecodeError):  # a line that someone spoilt: that video is tried again
                 continue
-            if (row.category, row.video) in set(wanted):
+            if (row.category, row.video) in still:
                 self._known[row.category, row.video] = row
 
     def reason(self, whose: Whose) -> str:
