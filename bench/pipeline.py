@@ -27,6 +27,7 @@ STAGE = """
 import sys, time
 from pathlib import Path
 from build_bench import config, planning, release, rendering, store
+from build_bench.executors.local import Local
 root, scenario, stage, *settings = sys.argv[1:]
 work = store.Work(Path(root) / "work", Path(root) / "raw")
 read = config.read([scenario], None, settings)
