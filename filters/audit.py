@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from build_bench import manifests
-from build_bench.filters import comparing, coverage, first_turn, keep_list, sweep
+from build_bench.filters import comparing, coverage, first_turn, keep_list, predictions, sweep
 from build_bench.filters.first_turn import Rule
 from build_bench.filters.inputs import Inputs
 from build_bench.filters.keep_list import BASELINE, PERSON
@@ -64,6 +64,7 @@ def audit(
         "threshold": float(rule.threshold),
         "models": list(models),
         "beside": list(beside),
+        "left_out": [name for name in predictions.models(work) if name not in (*models, *beside)],
         "baselines": [model for model in (*models, *beside) if model.startswith(BASELINE)],
         "people": [model for model in (*models, *beside) if model.startswith(PERSON)],
         "gaps": [] if full else coverage.gaps(coverage.table(work, models, inputs)),

@@ -14,6 +14,7 @@ from build_bench.filters.audit import PAPER
 from build_bench.filters.audit_tables import (
     ALL,
     SPARED,
+    aside,
     called,
     letter,
     models_line,
@@ -22,6 +23,7 @@ from build_bench.filters.audit_tables import (
     percent,
     summary,
     thresholds,
+    verdict_of,
 )
 from build_bench.filters.comparing import STANDS
 from build_bench.filters.inputs import VERDICTS, FirstTurn
@@ -35,7 +37,7 @@ def render(report: dict[str, Any], samples: Sequence[tuple[dict[str, Any], First
     """The page of a report; `samples`: as `one_sample.explain` found them, each with what it shows if it is built."""
     parts = [
         f"<h1>What the first-turn filter keeps</h1><p>Rule <code>{escape(report['rule'])}</code>: a sample is "
-        f"dropped if at least {report['threshold']:g} of the models are right at first sight. "
+        f"dropped if at least {report['threshold']:g} of those counted are right at first sight. "
         f"{escape(models_line(report))}</p>",
         _gaps(report["gaps"]),
         _table(summary(report), "Samples before and after the filter, ours and the paper's"),
@@ -70,8 +72,8 @@ def _gaps(gaps: Sequence[str]) -> str:
         return ""
     listed = "".join(f"<li>{escape(gap)}</li>" for gap in gaps)
     return (
-        f'<details class="gaps"><summary>Counted only where it answered, as there are {len(gaps):,} gaps, '
-        f"by model and scenario</summary><ul>{listed}</ul></details>"
+        f'<details class="gaps"><summary>Not all have answered everything as it is now, and each is counted only where '
+        f"it did: {len(gaps):,} gaps, by model and scenario</summary><ul>{listed}</ul></details>"
     )
 
 
@@ -166,8 +168,7 @@ def _sample(found: dict[str, Any], turn: FirstTurn | None) -> str:
         return f'<section class="sample"><h3>{escape(found["id"])}</h3><p>{escape(found["why"])}</p></section>'
     rows = [("model", "verdict", "answer")]
     for model, said in found["answers"].items():
-        verdict = "missing" if said["verdict"] is None else said["verdict"] or "failed"
-        rows.append((model, verdict, said.get("error") or said["answer"] or ""))
+        rows.append((f"{model}{aside(said)}", verdict_of(said), said.get("error") or said["answer"] or ""))
     picture = base64.b64encode(_as_seen(turn)).decode("ascii")
     alt = f"What a model sees first of {found['id']}"
     return (

@@ -36,16 +36,17 @@ def called(model: str, report: dict[str, Any]) -> str:
 
 
 def models_line(report: dict[str, Any]) -> str:
-    """Who was asked, baselines and people called so, and who is shown but doesn't count."""
-    asked, beside = report["models"], report["beside"]
-    names = ", ".join(called(model, report) for model in asked)
+    """Who counts, baselines and people called so, who is shown but doesn't count, and who is left out."""
+    asked = report["models"]
+    names, beside = (", ".join(called(model, report) for model in report[key]) for key in ("models", "beside"))
     only = (
         ""
         if set(asked) - {*report["baselines"], *report["people"]}
         else " No real model among them: nothing is said about how hard the samples are."
     )
-    others = f" Shown, but not counted: {', '.join(called(model, report) for model in beside)}." if beside else ""
-    return f"{len(asked)} models: {names}.{only}{others}"
+    others = f" Shown, but not counted: {beside}." if beside else ""
+    left_out = f" Left out: {', '.join(report['left_out'])}." if report["left_out"] else ""
+    return f"Counted: {names}.{only}{others}{left_out}"
 
 
 def thresholds(report: dict[str, Any]) -> Iterator[tuple[str, ...]]:
@@ -72,11 +73,11 @@ def summary(report: dict[str, Any]) -> Iterator[tuple[str, ...]]:
 
 def lines(report: dict[str, Any]) -> Iterator[str]:
     """The report in a terminal."""
-    line = f"at least {report['threshold']:g} of the models get right at first sight"
+    line = f"at least {report['threshold']:g} of those counted get right at first sight"
     yield f"Rule {report['rule']}: dropped is what {line}."
     yield models_line(report)
     gaps = report["gaps"]
-    yield from (f"not answered as it is now, so counted only where it answered: {gap}" for gap in gaps[:_GAPS])
+    yield from (f"counted only where it answered: {gap}" for gap in gaps[:_GAPS])
     if len(gaps) > _GAPS:
         yield f"and {len(gaps) - _GAPS:,} more gaps: audit.json has them all"
     yield ""
@@ -136,9 +137,20 @@ def sample_lines(found: dict[str, Any]) -> Iterator[str]:
         yield from ("    " + line for line in found["prompt"].splitlines())
         yield f"    right: {found['right']}"
         for model, said in found["answers"].items():
-            verdict = said["verdict"] if said["verdict"] is not None else "missing"
-            text = said.get("error") or ("" if said["answer"] is None else repr(said["answer"]))
-            yield f"    {model}: {verdict or 'failed'}  {text}".rstrip()
+            text = (
+                said["error"].removeprefix("failed: ") if "error" in said else said["answer"] and repr(said["answer"])
+            )
+            yield f"    {model}{aside(said)}: {verdict_of(said)}  {text or ''}".rstrip()
+
+
+def verdict_of(said: dict[str, Any]) -> str:
+    """What came of asking a model about a sample, in a word."""
+    return "missing" if said["verdict"] is None else said["verdict"] or "failed"
+
+
+def aside(said: dict[str, Any]) -> str:
+    """What stands behind the name of who doesn't count."""
+    return "" if said["counted"] else " (not counted)"
 
 
 def tables(report: dict[str, Any]) -> dict[str, list[Sequence[Any]]]:

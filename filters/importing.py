@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -33,6 +34,8 @@ from build_bench.store import Work
 SHOWN = 10
 """Problems that an error lists."""
 UNKNOWN = "no sample is built that is called "
+
+_DIGEST = re.compile("[0-9a-f]{12}")
 
 Problems = list[tuple[int, str]]
 """Line or row, and what is wrong with it."""
@@ -158,25 +161,35 @@ def _prediction(cells: Mapping[str, Any], plan: Mapping[str, Any], now: str, sou
 def _cell_problems(cells: Mapping[str, Any], scenario_of: Mapping[str, str]) -> Iterator[str]:
     for name in REQUIRED:
         if not isinstance(cells.get(name), str):
-            yield f"{name} is {cells.get(name)!r}, expected text"
+            yield f"{name} is {tables.cut(repr(cells.get(name)))}, expected text"
             return
     for name in (*REQUIRED, *OPTIONAL):
         if isinstance(text := cells.get(name), str) and not _is_unicode(text):
-            yield f"{name} is {text!r}: half a character, no Unicode"
+            yield f"{name} is {tables.cut(repr(text))}: half a character, no Unicode"
             return
-    if not cells["model"].strip():
-        yield "the model has no name"
+    yield from _name_problems(cells["model"])
     try:
         predictions.folder_name(_called(cells))
     except UsageError as error:
         yield error.message
     if cells["id"] not in scenario_of:
-        yield f"{UNKNOWN}{cells['id']!r}"
+        yield f"{UNKNOWN}{tables.cut(repr(cells['id']))}"
     verdict = cells.get("verdict")
     if verdict and verdict not in VERDICTS:
-        yield f"verdict is {verdict!r}, expected one of {', '.join(VERDICTS)}"
-    if not isinstance(cells.get("input_digest") or "", str):
-        yield f"input_digest is {cells['input_digest']!r}, expected text"
+        yield f"verdict is {tables.cut(repr(verdict))}, expected one of {', '.join(VERDICTS)}"
+    digest = cells.get("input_digest") or ""
+    if not (isinstance(digest, str) and (not digest or _DIGEST.fullmatch(digest))):
+        yield f"input_digest is {tables.cut(repr(digest))}, expected 12 hex digits, as predict --export gives them"
+
+
+def _name_problems(model: str) -> Iterator[str]:
+    """A name goes to terminals, pages and the card: what can't be seen there is no part of one."""
+    if not model.strip():
+        yield "the model has no name"
+    elif model != model.strip():
+        yield f"the model's name {tables.cut(repr(model))} begins or ends with a space"
+    elif not model.isprintable():
+        yield f"the model's name {tables.cut(ascii(model))} has a character that can't be shown"
 
 
 def _is_unicode(text: str) -> bool:

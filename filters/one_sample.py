@@ -22,23 +22,29 @@ STALE = "stale"
 """Said of an answer to what the sample showed formerly: it doesn't count."""
 
 
-def explain(work: Work, sample: str, models: Sequence[str], inputs: Mapping[str, Inputs], rule: Rule) -> dict[str, Any]:
+def explain(
+    work: Work, sample: str, models: Sequence[str], inputs: Mapping[str, Inputs], rule: Rule, beside: Sequence[str] = ()
+) -> dict[str, Any]:
     """Everything about one sample. Raises `UsageError`, naming the nearest, if no candidate has that id.
 
     `kept` and `why` always; for a built sample also `correct`, `models`, `needed`, `prompt`, `right`, and `answers`:
-    per model its verdict and text.
+    per model, and per one that doesn't count and said something (`beside`), `counted`, its verdict and text.
     """
     for scenario, shown in inputs.items():
         row = shown.table.filter(pl.col("id") == sample)
         if len(row):
-            return _built(work, scenario, row.row(0, named=True), models, rule)
+            turn = first_turn_of(work, scenario, sample)
+            answers = {model: _answer(work, model, turn, counted=True) for model in models}
+            answers |= {name: _answer(work, name, turn, counted=False) for name in beside}
+            return _built(turn, answers, rule)
         if sample.startswith(f"{scenario}-") and (why := _rejected(work, scenario, sample)):
             return {"id": sample, "scenario": scenario, "kept": False, "why": why}
     scenario = sample.partition("-")[0]
     known = [name for key, shown in inputs.items() if key == scenario for name in shown.table["id"]]
     known = known or [name for shown in inputs.values() for name in shown.table["id"]]
-    near = difflib.get_close_matches(sample, known, n=1, cutoff=0)
-    raise UsageError(f"there is no sample {sample!r}", f"did you mean {near[0]!r}?" if near else "")
+    near = difflib.get_close_matches(sample, known, n=1)
+    example = f"did you mean {near[0]!r}?" if near else f"ids begin with the scenario, as {known[0]!r} does"
+    raise UsageError(f"there is no sample {sample!r}", example)
 
 
 def _rejected(work: Work, scenario: str, sample: str) -> str:
@@ -49,23 +55,22 @@ def _rejected(work: Work, scenario: str, sample: str) -> str:
     return ""
 
 
-def _built(work: Work, scenario: str, shown: Mapping[str, Any], models: Sequence[str], rule: Rule) -> dict[str, Any]:
-    sample = shown["id"]
-    turn = first_turn_of(work, scenario, sample)
-    answers = {}
-    for model in models:
-        path = predictions.path_of(work, model, scenario)
-        if path.exists():
-            rows = predictions.read(path, model, sample).to_dicts()
-            answers[model] = said([_judged(turn, row) for row in rows], shown["input_digest"])
-    given = [one for one in answers.values() if one["verdict"] not in (FAILED, STALE, None)]
+def _answer(work: Work, model: str, turn: FirstTurn, *, counted: bool) -> dict[str, Any]:
+    """What a model said of a sample, and whether it counts."""
+    path = predictions.path_of(work, model, turn.row["scenario"])
+    rows = predictions.read(path, model, turn.row["id"]).to_dicts() if path.exists() else []
+    return {"counted": counted, **said([_judged(turn, row) for row in rows], turn.digest)}
+
+
+def _built(turn: FirstTurn, answers: Mapping[str, Mapping[str, Any]], rule: Rule) -> dict[str, Any]:
+    sample, answerable = turn.row["id"], turn.row["first_turn_answerable"]
+    given = [one for one in answers.values() if one["counted"] and one["verdict"] not in (FAILED, STALE, None)]
     correct = sum(one["verdict"] == "correct" for one in given)
-    dropped = rule.drops(correct, len(given), shown["first_turn_answerable"])
     return {
         "id": sample,
-        "scenario": scenario,
-        "kept": not dropped,
-        "why": why(correct, len(given), shown["first_turn_answerable"], rule),
+        "scenario": turn.row["scenario"],
+        "kept": not rule.drops(correct, len(given), answerable),
+        "why": why(correct, len(given), answerable, rule),
         "correct": correct,
         "models": len(given),
         "needed": rule.needed(len(given)),
@@ -75,7 +80,7 @@ def _built(work: Work, scenario: str, shown: Mapping[str, Any], models: Sequence
         "right": turn.row["answer"],
         "crop": list(turn.episode.view.crop),
         "source": dict(turn.row["source"]),
-        "answers": answers,
+        "answers": {name: one for name, one in answers.items() if one["counted"] or one["verdict"] is not None},
     }
 
 

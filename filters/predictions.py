@@ -84,7 +84,8 @@ def folder_name(model: str) -> str:
     except UnicodeEncodeError:
         raise UsageError(f"the model's name {model!a} is no Unicode") from None
     if not 0 < len(name) <= _LONGEST:
-        raise UsageError(f"the model's name {model!r} takes {len(name)} bytes as a folder, 1 to {_LONGEST} expected")
+        shown = repr(model if len(model) <= _LONGEST else f"{model[:40]}...")
+        raise UsageError(f"the model's name {shown} takes {len(name):,} bytes as a folder, 1 to {_LONGEST} expected")
     # Not hidden, not `..`; and Windows drops a full stop at the end.
     ends = {0, len(name) - 1}
     return "".join("%2E" if sign == "." and place in ends else sign for place, sign in enumerate(name))

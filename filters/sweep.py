@@ -31,7 +31,7 @@ def thresholds(text: str) -> list[Fraction]:
         raise UsageError(f"--thresholds {text}: expected A:B:STEP, as in 0:1:0.01")
     first, last, step = (share(part, "--thresholds") for part in parts)
     if step <= 0 or first > last or (last - first) / step >= MOST:
-        raise UsageError(f"--thresholds {text}: expected A <= B and a step that makes at most {MOST:,} of them")
+        raise UsageError(f"--thresholds {text}: expected A <= B and a step above 0 that makes at most {MOST:,} of them")
     return [first + number * step for number in range(int((last - first) / step) + 1)]
 
 

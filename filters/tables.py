@@ -24,6 +24,15 @@ _LONGEST_CELL = min(sys.maxsize, 2**31 - 1)
 """Of a CSV: a C long, and those have 32 bits on some systems."""
 
 
+_SHOWN = 80
+"""Characters of a cell that an error shows."""
+
+
+def cut(text: str) -> str:
+    """A text as an error shows it: a cell may have millions of characters."""
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... ({len(text):,} characters)"
+
+
 class Line(NamedTuple):
     """A row of the table and where it stands."""
 
@@ -108,9 +117,10 @@ def check_columns(path: Path, columns: Sequence[str]) -> list[str]:
             continue
         alias = _alias(wanted, others)
         if alias or wanted in REQUIRED:
-            hint = f"did you mean {alias!r}? rename it to {wanted!r}" if alias else f"it has {', '.join(columns)}"
+            has = ", ".join(map(cut, columns))
+            hint = f"did you mean {cut(repr(alias))}? rename it to {wanted!r}" if alias else f"it has {has}"
             raise InputError(f"{path} has no column {wanted!r}", hint)
-    return others
+    return [cut(name) for name in others]
 
 
 def _alias(wanted: str, others: Sequence[str]) -> str:

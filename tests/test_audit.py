@@ -167,7 +167,7 @@ def test_a_sample_is_explained_by_its_counts_and_every_answer(work: Work) -> Non
     out, stays = stages.explain(work, SCENARIOS, CHOICE, [names[3], names[1]])
     assert (out["correct"], out["models"], out["needed"], out["kept"]) == (2, 3, 2, False)
     assert "dropped: 2 of 3 models were right" in out["why"]
-    assert out["answers"]["third"] == {"verdict": "correct", "answer": out["right"]}
+    assert out["answers"]["third"] == {"counted": True, "verdict": "correct", "answer": out["right"]}
     assert stays["kept"]
     assert stages.explain(work, SCENARIOS, CHOICE, [ids(work, "rod")[0]])[0]["why"].startswith("kept: at the first")
 
@@ -183,6 +183,10 @@ def test_a_candidate_that_was_rejected_is_explained_by_its_reason(work: Work) ->
     with pytest.raises(UsageError) as error:
         stages.explain(work, SCENARIOS, Choice(RULE), [ids(work)[0] + "x"])
     assert error.value.hint == f"did you mean {ids(work)[0]!r}?"
+    for name in ("foo", ""):
+        with pytest.raises(UsageError) as error:
+            stages.explain(work, SCENARIOS, Choice(RULE), [name])
+        assert error.value.hint.startswith("ids begin with the scenario, as 'rod-")
 
 
 def test_tables_are_written_as_csv_and_json(work: Work, report: dict[str, Any]) -> None:
@@ -269,7 +273,7 @@ def test_a_sample_is_explained_by_the_right_answer_as_it_is_now(work: Work, tmp_
     pq.write_table(pa.Table.from_pylist(plans, table.schema), copied.plans("mvp_n"), row_group_size=1024)
     before = predictions.path_of(copied, "odd", "mvp_n").read_bytes()
     (found,) = stages.explain(copied, SCENARIOS, CHOICE, [plans[1]["id"]])
-    assert found["answers"]["odd"] == {"verdict": "wrong", "answer": former}
+    assert found["answers"]["odd"] == {"counted": True, "verdict": "wrong", "answer": former}
     assert predictions.path_of(copied, "odd", "mvp_n").read_bytes() == before
     (filtered,) = audit(copied, samples=[plans[1]["id"]])["samples"].values()
     assert filtered == found
@@ -295,7 +299,7 @@ def test_gaps_are_counted_and_folded_away_before_the_tables(work: Work, tmp_path
     assert "22 gaps" in folded[1]
     assert folded[2].count("<li>") == len(report["gaps"]) == 22
     assert "partial &lt;3&gt;, mvp_n" in folded[2]
-    assert text.count("Counted only where") == 1
+    assert text.count("counted only where") == 1
     lines = list(audit_tables.lines(report))
     assert sum("counted only where it answered" in line for line in lines) == 10
     assert "and 12 more gaps: audit.json has them all" in lines

@@ -78,6 +78,37 @@ def test_who_does_not_count_is_shown_and_moves_nothing(work: Work) -> None:
     assert f"Shown, but not counted: baseline:abstain (a baseline), {PERSON} (a person)." in text
 
 
+def test_models_that_are_named_leave_others_out_and_people_beside(work: Work) -> None:
+    report = audit(work, "--models", "odd")
+    assert (report["models"], report["beside"], report["left_out"]) == (
+        ["odd"], ["baseline:abstain", PERSON], ["third"],
+    )  # fmt: skip
+    assert report["all"]["people"][PERSON] == {PERSON: [4, 4], "odd": [4, 2], "baseline:abstain": [4, 0]}
+    assert "Counted: odd. Shown, but not counted: " in printed(work, "--models", "odd")
+    assert "Left out: third.\n" in printed(work, "--except", "third")
+
+
+def test_a_sample_shows_who_is_beside_and_counts_them_not(work: Work) -> None:
+    page = work.root / "audit.html"
+    first = inputs.read(work, "mvp_n").table["id"][0]
+    text = printed(work, "--sample", first)
+    assert "1 of 2 models were right" in text
+    assert f"{PERSON} (not counted): correct" in text
+    assert "baseline:abstain (not counted): abstain" in text
+    printed(work, "--sample", first, "--html", str(page))
+    assert f"{PERSON} (not counted)" in page.read_text(encoding="utf-8")
+    last = inputs.read(work, "mvp_n").table["id"][9]
+    assert PERSON not in printed(work, "--sample", last)
+
+
+def test_why_a_sample_failed_is_said_once(work: Work) -> None:
+    turn = next(inputs.first_turns(work, "mvp_n"))
+    said = [predictions.failed(turn.row["id"], turn.digest, "failed: HTTP 400: too long", {})]
+    predictions.merge(work, "fourth", "mvp_n", said, inputs.read(work, "mvp_n"))
+    assert "fourth: failed  HTTP 400: too long\n" in printed(work, "--sample", turn.row["id"])
+    assert "fourth: missing\n" in printed(work, "--sample", inputs.read(work, "rod").table["id"][0])
+
+
 def test_models_are_compared_with_a_person_on_what_that_person_answered(work: Work) -> None:
     expected = {PERSON: [4, 4], "odd": [4, 2], "third": [4, 2], "baseline:abstain": [4, 0]}
     report = audit(work)

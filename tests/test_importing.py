@@ -146,6 +146,47 @@ def test_a_models_name_that_is_no_folder_is_named_before_another_model_comes_in(
     assert "bytes as a folder" in refused(work, path)
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("two\nlines", "can't be shown"),
+        ("\x1b[31mred", "can't be shown"),
+        ("\u202egpj", "can't be shown"),
+        (" x", "with a space"),
+        ("x ", "with a space"),
+        ("  ", "has no name"),
+    ],
+)
+def test_a_models_name_that_would_not_be_seen_is_refused(work: Work, tmp_path: Path, name: str, said: str) -> None:
+    message = refused(work, write(tmp_path / "t.csv", table(work, name)[:1]))
+    assert "line 2: the model" in message
+    assert said in message
+    assert message.isprintable() or message.replace("\n    ", "").isprintable()
+
+
+@pytest.mark.parametrize("name", ["my mod\u00e8le/\u65e5\u672c", "../../up", "..", "a\\b", "hf:org/m@1"])
+def test_a_models_name_is_a_name_whatever_it_looks_like(work: Work, tmp_path: Path, name: str) -> None:
+    assert imported(work, write(tmp_path / "t.csv", table(work, name)))["imported"] == {name: len(table(work))}
+    assert predictions.models(work) == [name]
+    assert len([path for path in work.predictions.rglob("*") if path.is_file()]) == len(SCENARIOS)
+
+
+@pytest.mark.parametrize("key", ["model", "id", "verdict", "input_digest", "other", "answer"])
+def test_a_cell_of_a_million_characters_is_not_shown_whole(work: Work, tmp_path: Path, key: str) -> None:
+    path = write(tmp_path / "t.csv", [{**table(work)[-1], key: "y" * 1_000_000}])
+    if key in ("other", "answer"):
+        assert len(bring_in(work, path).stdout) < 500
+        assert imported(work, path)["imported"] == {"x/y": 1}
+    else:
+        assert len(refused(work, path)) < 500
+
+
+@pytest.mark.parametrize("digest", ["zzz", "0123456789AB", "0123456789abc", "0" * 64])
+def test_a_digest_that_is_none_is_named(work: Work, tmp_path: Path, digest: str) -> None:
+    path = write(tmp_path / "t.csv", [{**table(work)[-1], "input_digest": digest}])
+    assert "expected 12 hex digits" in refused(work, path)
+
+
 @pytest.mark.parametrize("key", ["answer", "model", "id", "created"])
 def test_half_a_character_is_named_before_anything_comes_in(work: Work, tmp_path: Path, key: str) -> None:
     lines = [{**line, "created": "today"} for line in table(work)[-3:]]
@@ -256,6 +297,27 @@ def test_an_old_table_imported_anew_is_told_where_no_digest_tells(work: Work, tm
     assert covered(work, "x/y").complete
     assert changed in asked
     assert "changed" not in bring_in(work, old).stdout
+
+
+@pytest.mark.parametrize("option", [["--limit", "2"], ["--refresh"], ["--base-url", "http://here/v1"]])
+def test_an_option_of_asking_beside_an_export_is_refused(work: Work, tmp_path: Path, option: list[str]) -> None:
+    arguments = ["predict", "--export", str(tmp_path / "q.csv"), "--work", str(work.root), *option]
+    error = CliRunner().invoke(cli.group, arguments).exception
+    assert isinstance(error, UsageError)
+    assert error.message == f"{option[0]} is for asking models, not for --export"
+    assert not (tmp_path / "q.csv").exists()
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_an_export_with_answers_beside_it_comes_back_as_it_is(work: Work, tmp_path: Path, ending: str) -> None:
+    questions = tmp_path / f"q.{ending}"
+    CliRunner().invoke(cli.group, ["predict", "--export", str(questions), "--work", str(work.root)])
+    read = pl.read_csv if ending == "csv" else pl.read_ndjson
+    answers = {line["id"]: line["answer"] for line in table(work)}
+    lines = [{**row, "model": "x/y", "answer": answers[row["id"]]} for row in read(questions).to_dicts()]
+    report = imported(work, write(tmp_path / f"a.{ending}", lines))
+    assert (report["imported"], report["passed_over"]) == ({"x/y": len(answers)}, ["scenario", "prompt"])
+    assert all(covered(work, "x/y", scenario).complete for scenario in SCENARIOS)
 
 
 def reword(work: Work) -> str:

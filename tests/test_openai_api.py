@@ -260,6 +260,13 @@ def test_an_error_about_one_sample_is_its_own(fault: Fault, outcome: str, once: 
         (error(404, "The model `tiny` does not exist"), UsageError, "has no openai:tiny"),
         (error(429, "You exceeded your quota", "insufficient_quota"), NetworkError, "exceeded your quota"),
         (error(307, Location="http://127.0.0.1:9/elsewhere"), UsageError, "HTTP 307"),
+        (error(405), UsageError, "HTTP 405"),
+        (error(501), UsageError, "HTTP 501"),
+        (
+            lambda handler, body: handler.raw(b"<html>", Content_Type="text/html; charset=utf-8"),
+            UsageError,
+            "HTTP 200: a web page came back",
+        ),
     ],
 )
 def test_an_error_about_all_samples_ends_the_run(
@@ -346,6 +353,11 @@ def test_an_address_that_is_none_is_refused_and_not_tried(url: str) -> None:
     with pytest.raises(UsageError, match="expected http") as refused:
         Server(url, KEY)
     assert "secret" not in refused.value.message
+
+
+def test_an_address_without_its_beginning_is_told_so() -> None:
+    with pytest.raises(UsageError, match=r"--base-url without http://HOST: expected http\(s\)://HOST"):
+        Server("127.0.0.1:8000", KEY)
 
 
 @pytest.mark.parametrize(

@@ -170,7 +170,7 @@ def test_refused_and_failed_are_recorded_retried_and_never_wrong(work: Work) -> 
 def test_a_model_that_answers_nothing_is_left_alone(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(predicting, "HOPELESS", 3)
     model = Scripted(lambda turn: Answer(FAILED, "no such luck"))
-    with pytest.raises(BuildBenchError, match="none of the first 3 samples of coco: no such luck"):
+    with pytest.raises(NetworkError, match="none of the first 3 samples of coco: no such luck"):
         predict(work, NAME, request(), model)
     assert len(model.asked) == 3
     assert len(rows(work, NAME)) == 3
@@ -434,16 +434,17 @@ def test_why_there_was_no_answer_is_in_the_summary(work: Work, monkeypatch: pyte
     assert re.search(r"coco: \d answered, \d failed: HTTP 400: context too long\n", done.stdout)
 
 
+@pytest.mark.parametrize("outcome", [FAILED, REFUSED])
 @pytest.mark.parametrize(("name", "code"), [(NAME, 4), ("baseline:ask", 1)])
 def test_a_model_that_answers_nothing_at_all_is_an_error(
-    name: str, code: int, work: Work, monkeypatch: pytest.MonkeyPatch
+    name: str, code: int, outcome: str, work: Work, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    silent = Scripted(lambda turn: Answer(FAILED, "no luck"), name)
+    silent = Scripted(lambda turn: Answer(outcome, "no luck"), name)
     monkeypatch.setattr(predict, "__defaults__", (silent,))
     done = invoke(work, "--model", name, "--limit", "2")
     assert done.exit_code == code
     assert f"{name} answered nothing: no luck" in done.stderr
-    assert "coco: 2 failed: no luck" in done.stdout
+    assert f"coco: 2 {outcome}: no luck" in done.stdout
 
 
 def test_an_interrupted_run_says_how_many_answers_are_kept(work: Work, capsys: pytest.CaptureFixture[str]) -> None:

@@ -70,6 +70,27 @@ def test_baselines_count_only_where_no_model_is_and_people_never_unless_named(wo
     assert set(report["models"]) == {"person:anna", "third"}
 
 
+def test_a_baseline_and_a_person_are_not_called_models_by_status(work: Work) -> None:
+    stages.predict_baselines(work, SCENARIOS, 0, ["baseline:ask"])
+    predict(work, "person:anna", right, ["rod"])
+    predict(work, "person:bert", right, ["rod"])
+    said = CliRunner().invoke(cli.group, ["status", "--work", str(work.root), "--raw", str(work.raw)]).stdout
+    assert "asked: 3 models, 1 baseline, 2 people\n" in said
+    assert "asked: 3 models, 1 baseline\n" in said
+
+
+def test_all_says_by_which_rule_and_whom_it_filtered(work: Work) -> None:
+    stages.predict_baselines(work, SCENARIOS, 0, ["baseline:ask"])
+    predict(work, "person:anna", right, ["rod"])
+    folders = ["--work", str(work.root), "--raw", str(work.raw)]
+    assert command(work, "filter", "--threshold", "0.5", "--models", "odd", "--models", "third").exit_code == 0
+    everything = ["all", "--no-fetch", "--workers", "1", *(f"--scenario={name}" for name in SCENARIOS), *folders]
+    done = CliRunner().invoke(cli.group, [*everything, *(f"--set={s}" for s in SETTINGS if s.startswith("mvp_n"))])
+    assert done.exit_code == 0, (done.output, done.exception)
+    assert "first_turn_50_v1: dropped is what at least 0.5 of those counted get right at first sight\n" in done.stdout
+    assert "counted: odd, third\nin the cache, but not counted: baseline:ask, org/model, person:anna\n" in done.stdout
+
+
 def test_people_alone_filter_nothing(work: Work) -> None:
     shutil.rmtree(work.predictions)
     predict(work, "person:anna", right)

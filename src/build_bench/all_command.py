@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ from build_bench.command_options import (
 from build_bench.command_output import broken_items, finish, how_to_look, report_lines
 from build_bench.errors import BuildBenchError, UsageError
 from build_bench.fetch_command import accept_license_option
+from build_bench.filter_commands import rule_lines
 from build_bench.hub_commands import private_option, push_lines, repo_option, repository_name
 
 if TYPE_CHECKING:
@@ -117,7 +118,8 @@ def _anew(options: Common, asked: _Asked) -> None:
         stages.seal(work, manifest, asked.release, lock_folder(work))
     report = stages.status(work, config, names)
     error = broken_items(stages.defects(config, names, report)) if asked.strict else None
-    lines = [*report_lines(report), *filter(None, [note]), "", *how_to_look(work, published, manifest)]
+    said = [note] if note else _filtered_by(work, manifest)
+    lines = [*report_lines(report), *said, "", *how_to_look(work, published, manifest)]
     if asked.demo and not (note or training):
         lines += [f"What the filter did with it: {stages.audit_page(work, names)}"]
     if asked.demo:
@@ -130,6 +132,15 @@ def _anew(options: Common, asked: _Asked) -> None:
         result |= {"push": pushed, "release": pushed["release"]}
         lines += ["", *push_lines(pushed)]
     finish(options, result, lines, error)
+
+
+def _filtered_by(work: Work, manifest: Mapping[str, Any]) -> list[str]:
+    """By which rule and whom the dataset was filtered, if it was."""
+    from build_bench import stages
+
+    if not manifest.get("models"):
+        return []
+    return ["", *rule_lines({**manifest, "beside": stages.not_counted(work, manifest["models"])})]
 
 
 def _checked_repository(options: Common, asked: _Asked) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,9 +40,20 @@ def _summary(facts: dict[str, Any]) -> Iterable[str]:
         yield f"{facts['built']:,} built ({facts['frames']:,} frames)"
         yield f"{facts['rejected']:,} rejected" + (f" ({reasons})" if reasons else "")
     if asked := facts.get("predicted_by"):
-        yield f"{len(asked)} models asked"
+        yield f"asked: {_who(asked)}"
     if facts.get("kept") is not None:
         yield f"{facts['kept']:,} kept by the filter"
+
+
+def _who(asked: Iterable[str]) -> str:
+    """How many models, baselines and people; a baseline is no model."""
+    from build_bench.filters.keep_list import BASELINE, PERSON
+
+    kinds = {BASELINE: ("baseline", "baselines"), PERSON: ("person", "people"), "": ("model", "models")}
+    counts = Counter(next(start for start in kinds if name.startswith(start)) for name in asked)
+    return ", ".join(
+        f"{counts[start]} {kinds[start][counts[start] > 1]}" for start in ("", BASELINE, PERSON) if counts[start]
+    )
 
 
 def no_folder(work: Work) -> Iterable[str]:

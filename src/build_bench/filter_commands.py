@@ -66,13 +66,19 @@ def filter_(
 
 def filter_lines(report: dict[str, Any]) -> Iterable[str]:
     """What a filter came to, for a person."""
-    yield f"{report['rule']}: dropped from a share of {report['threshold']:g} of the models on"
+    yield from rule_lines(report)
+    yield from (f"counted only where it answered: {gap}" for gap in report["gaps"])
+    for name, facts in report["scenarios"].items():
+        yield f"{name}: {facts['kept']:,} of {facts['total']:,} kept"
+
+
+def rule_lines(report: dict[str, Any]) -> Iterable[str]:
+    """By which rule samples were filtered, who was counted, and who in the cache was not."""
+    share = f"{report['threshold']:g} of those counted"
+    yield f"{report['rule']}: dropped is what at least {share} get right at first sight"
     yield f"counted: {', '.join(report['models'])}"
     if report["beside"]:
         yield f"in the cache, but not counted: {', '.join(report['beside'])}"
-    yield from (f"not answered, and counted where it answered: {gap}" for gap in report["gaps"])
-    for name, facts in report["scenarios"].items():
-        yield f"{name}: {facts['kept']:,} of {facts['total']:,} kept"
 
 
 @click.command()

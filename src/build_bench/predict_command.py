@@ -12,7 +12,7 @@ from click.core import ParameterSource
 
 from build_bench.command_options import Common, common, known, option
 from build_bench.command_output import finish
-from build_bench.errors import BuildBenchError, NetworkError, UsageError
+from build_bench.errors import BuildBenchError, UsageError
 
 
 @click.command()
@@ -35,7 +35,8 @@ from build_bench.errors import BuildBenchError, NetworkError, UsageError
     "export",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Write what is asked, for models elsewhere: CSV or JSONL with id, input_digest, prompt.",
+    help="Write what is asked, for models elsewhere: CSV or JSONL with id, scenario, input_digest, prompt; beside the "
+    "prompt they are shown the view of the state `start` in the dataset.",
 )
 @option(
     "--limit",
@@ -128,6 +129,8 @@ def predict(
     work = options.work()
     chosen = known(scenarios) if scenarios else inputs.built(work, SCENARIOS)
     config = options.config(chosen)
+    if export or file:
+        _refuse_beside(export)
     if export:
         from build_bench.filters import exporting, filtering
 
@@ -138,7 +141,6 @@ def predict(
     if file:
         from build_bench.gallery import study
 
-        _refuse_beside_import()
         report = stages.import_predictions(work, study.with_ids(work, file), chosen, replace=refresh)
         options.print(report, _import_lines(report))
         return
@@ -153,28 +155,30 @@ def predict(
 
 
 def _nothing_came(report: dict[str, Any]) -> BuildBenchError | None:
-    """The error for models all of whose samples failed: what was asked for isn't there."""
+    """The error for models that answered no sample at all: what was asked for isn't there."""
+    from build_bench import predicting
+
     failed = {}
     for model in report["models"]:
         came = Counter[str]()
         for counts in model["scenarios"].values():
             came.update(counts)
-        if came["failed"] and came.total() == came["failed"]:
+        if came.total() and came.total() == came["failed"] + came["refused"]:
             failed[model["model"]] = next(iter(model["reasons"].values()))
     if not failed:
         return None
     message = "; ".join(f"{model} answered nothing: {why}" for model, why in failed.items())
-    kind = NetworkError if all(model.startswith("openai:") for model in failed) else BuildBenchError
-    return kind(message, "the failures are recorded, and asked again next time")
+    return predicting.failure([*failed])(message, "this is recorded, and asked again next time")
 
 
-def _refuse_beside_import() -> None:
+def _refuse_beside(export: Path | None) -> None:
     """Raise `UsageError` for an option of asking, which would be passed over without a word."""
-    asking = ("limit", "batch_size", "concurrency", "base_url", "max_tokens", "price_in", "price_out")
+    asking = ["limit", "batch_size", "concurrency", "base_url", "max_tokens", "price_in", "price_out"]
     context = click.get_current_context()
-    for name in asking:
+    for name in [*asking, "refresh"] if export else asking:
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            raise UsageError(f"--{name.replace('_', '-')} is for asking models, not for --import", "leave it out")
+            beside = "--export" if export else "--import"
+            raise UsageError(f"--{name.replace('_', '-')} is for asking models, not for {beside}", "leave it out")
 
 
 def _import_lines(report: dict[str, Any]) -> Iterable[str]:

@@ -18,7 +18,7 @@ import filelock
 import polars as pl
 
 from build_bench import models, store
-from build_bench.errors import BuildBenchError, InputError
+from build_bench.errors import BuildBenchError, InputError, NetworkError
 from build_bench.executors import Progress, notice
 from build_bench.filters import coverage, inputs, predictions
 from build_bench.filters.inputs import FirstTurn, Inputs
@@ -183,7 +183,7 @@ def ask(task: Task, model: Model, failures: list[str], journal: Journal) -> Coun
                 lost = counts[REFUSED] + counts[FAILED]
                 progress.mark(f"{lost:,} without an answer" if lost else "")
                 progress.add(1)
-                failures += [f"{answer.outcome}: {answer.text}"] if answer.outcome != ANSWERED else []
+                failures += [answer.text] if answer.outcome != ANSWERED else []
                 _stop_if_hopeless(task, counts, answer)
                 if journal.due:
                     journal.fold()
@@ -203,10 +203,15 @@ def _prediction(turn: FirstTurn, answer: Answer, runtime: Mapping[str, Any]) -> 
 
 def _stop_if_hopeless(task: Task, counts: Counter[str], answer: Answer) -> None:
     if not task.fresh and not counts[ANSWERED] and counts[REFUSED] + counts[FAILED] >= HOPELESS:
-        raise BuildBenchError(
+        raise failure([task.place.model])(
             f"{task.place.model} answered none of the first {HOPELESS} samples of {task.place.scenario}: {answer.text}",
             "they are recorded with their reasons, and asked again next time",
         )
+
+
+def failure(names: Sequence[str]) -> type[BuildBenchError]:
+    """The kind of error where these models answered nothing: a server's is the network's."""
+    return NetworkError if all(name.startswith("openai:") for name in names) else BuildBenchError
 
 
 def report_of(model: str, counts: Mapping[str, Counter[str]], seconds: float) -> dict[str, Any]:

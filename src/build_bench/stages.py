@@ -166,6 +166,11 @@ def filter_again(work: Work, scenarios: Sequence[str]) -> str:
         return filtering.again(work, scenarios)[1]
 
 
+def not_counted(work: Work, counted: Iterable[str]) -> list[str]:
+    """Who is in the cache beside those that were counted."""
+    return [name for name in predictions.models(work) if name not in counted]
+
+
 def filter_(work: Work, scenarios: Sequence[str], choice: filtering.Choice) -> dict[str, Any]:
     """Apply the first-turn rule to the cached predictions; returns what each keep list came to."""
     with work.locked():
@@ -189,9 +194,9 @@ def audit(
     with work.locked():
         shown = filtering.read_inputs(work, scenarios)
         asked = keep_list.chosen_models(work, choice.models, choice.left_out)
-        beside = [] if choice.models else keep_list.uncounted(work, asked, choice.left_out)
+        beside = keep_list.uncounted(work, asked, choice.left_out)
         report = auditing.audit(work, asked, shown, choice.rule, at, beside)
-        found = [one_sample.explain(work, name, asked, shown, choice.rule) for name in samples]
+        found = [one_sample.explain(work, name, asked, shown, choice.rule, beside) for name in samples]
         report["samples"] = {explained["id"]: explained for explained in found}
         store.write_bytes(work.reports / "audit.json", store.to_json(report))
         audit_tables.write_csv(work.reports, report)
@@ -209,7 +214,8 @@ def explain(
     """Why each of `samples` is in or out. Reads only."""
     shown = filtering.read_inputs(work, scenarios, save=False)
     asked = keep_list.chosen_models(work, choice.models, choice.left_out) if predictions.models(work) else []
-    return [one_sample.explain(work, name, asked, shown, choice.rule) for name in samples]
+    beside = keep_list.uncounted(work, asked, choice.left_out)
+    return [one_sample.explain(work, name, asked, shown, choice.rule, beside) for name in samples]
 
 
 def predict(

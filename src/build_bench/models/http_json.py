@@ -147,6 +147,8 @@ class Server:
         try:
             with self._opener.open(request, timeout=TIMEOUT) as response:
                 self._met = True
+                if response.headers.get_content_type() == "text/html":
+                    raise Status(response.status, "a web page came back", b"")
                 return bytes(response.read(_BODY))
         except (ValueError, http.client.InvalidURL):  # nothing was sent; its text may have the key
             raise UsageError(
@@ -205,7 +207,7 @@ def _address(url: str) -> SplitResult:
     shown = ""
     with contextlib.suppress(ValueError):  # of a port that is no number, brackets that don't close, a host too long
         parts = urlsplit(url)
-        shown = f" {parts.scheme}://{parts.hostname or ''}"
+        shown = f" {parts.scheme}://{parts.hostname or ''}" if parts.hostname else " without http://HOST"
         host = parts.hostname or ""
         if (
             parts.scheme in ("http", "https")

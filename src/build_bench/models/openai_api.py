@@ -26,6 +26,8 @@ _SENT_AS_THEY_ARE = {"JPEG": "image/jpeg", "PNG": "image/png"}
 _ORIENTATION = 0x0112
 _TOLD = 300
 """Characters of a server's own words that are shown."""
+_ELSEWHERE = (404, 405, 501)
+"""What answers where the API isn't: not found, and no server of it at all."""
 _LOST_IN_A_ROW = 10
 """Samples in a row (but at least as many as are asked at once) that the server never answered: then it is gone."""
 
@@ -142,7 +144,7 @@ class OpenAI:
         why = f"HTTP {error.code}: {self._server.without_key(said.message or error.reason)[:_TOLD]}"
         if error.code in (401, 403):
             raise UsageError(f"{self._server.host} doesn't take OPENAI_API_KEY for {self.name}: {why}", "check the key")
-        if error.code == 404 or 300 <= error.code < 400:
+        if error.code in _ELSEWHERE or 200 <= error.code < 400:
             raise UsageError(
                 f"{self._server.host} has no {self.name}: {why}", "check the name and --base-url (it ends in /v1)"
             )
