@@ -1,8 +1,8 @@
 """What a second process gains, and what an engine's start-up costs beside the work of a shard.
 
-QuickDraw: generated drawings, 345 words. ChangeIt: copies of one generated 720p video (bench/changeit_frames.py). Each way
-renders all shards into a folder of its own; rounds are interleaved. Start-up: a job of one task that does nothing, and
-of twenty; Ray and Slurm where they are installed.
+QuickDraw: generated drawings, 345 words. ChangeIt: copies of one generated 720p video (bench/changeit_frames.py).
+Rounds are interleaved. Start-up: a job of two tasks that do nothing, and of twenty more; Ray and Slurm where they are
+installed.
 
     python bench/engines.py [--rounds N] [--drawings N] [--videos N] [--json FILE]
 """
