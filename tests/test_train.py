@@ -139,7 +139,7 @@ def test_the_code_on_the_card_makes_prompts_and_pays_what_it_says(work: Path) ->
     assert "Kept apart from the test" in card
     code = "\n".join(re.findall(r"```python\n(.*?)```", card, re.DOTALL))
     known: dict[str, Any] = {}
-    exec(code.replace('"path/or/repository", "quickdraw"', repr(str(work / "train" / "dataset"))), known)
+    exec(code.replace('"path/or/repository", "all"', repr(str(work / "train" / "dataset"))), known)
     made = known["examples"]
     assert set(made.column_names) == {"image", "prompt", "kinds"}
     for row, example in zip(known["samples"], made, strict=True):

@@ -67,7 +67,11 @@ def render(manifest: Facts) -> str:
         worked=card_samples.worked(shown),
         scenarios="\n".join(_section(name, shown[name], training=training) for name in scenarios),
         left_out=_left_out(manifest),
-        load=_load(manifest, example, "filtered" if scenarios[example]["splits"].get("filtered") else whole),
+        load=_load(
+            manifest,
+            "all" if training else example,
+            "filtered" if scenarios[example]["splits"].get("filtered") else whole,
+        ),
         counts=card_training.counts(scenarios) if training else card_made.counts(manifest, scenarios),
         apart="\n".join(card_training.apart(manifest, scenarios)) if training else "",
         split_note=card_made.split_note(manifest, scenarios),
