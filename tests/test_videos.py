@@ -136,12 +136,13 @@ def test_a_download_that_breaks_off_is_resumed_where_it_ended(root: Path, fetch:
     served.cut[APPLE] = half
     assert (fetch().fetched, reasons(root)) == (2, {APPLE: "network"})
     (part,) = [name for name in files(root) if name.endswith(".part")]
-    assert (root / part).stat().st_size == half
+    kept = (root / part).stat().st_size
+    assert half - 1024 < kept <= half, "with requests installed yt-dlp drops what came of its last block"
     assert ChangeIt(root).find("apple", APPLE) is None
     served.cut.clear()
     served.asked.clear()
     assert fetch().fetched == 1
-    assert served.asked[-1] == (APPLE, half)
+    assert served.asked[-1] == (APPLE, kept)
     assert not [name for name in files(root) if name.endswith(".part")]
 
 

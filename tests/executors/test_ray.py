@@ -74,17 +74,21 @@ def test_a_worker_that_is_killed_is_made_up_for(cluster: Any, tmp_path: Path) ->
 
 
 def waits_for_the_end_of_its_node(folder: Path, number: int) -> None:
-    """The first task that comes to another node than the head says so, and waits."""
+    """The first task that comes to another node than the head says so, and waits; those on the head wait for that."""
     here = ray.get_runtime_context().get_node_id()
     if here != (folder / "head").read_text():
         with suppress(FileExistsError), (folder / "doomed").open("x") as file:
             file.write(f"{here} {number}")
             file.flush()
+            (folder / "gate").write_text("")
             signal.pause()
+    elif not (folder / "doomed").exists():
+        (folder / "gate").read_text()
 
 
 def test_a_node_that_is_lost_is_made_up_for(cluster: Any, tmp_path: Path) -> None:
     (tmp_path / "head").write_text(cluster.head_node.node_id)
+    os.mkfifo(tmp_path / "gate")
     outcomes = spread(job(tmp_path, waits_for_the_end_of_its_node), OnRay(SMALL, None))
     done = [next(outcomes) for _ in range(11)]
     doomed, number = (tmp_path / "doomed").read_text().split()

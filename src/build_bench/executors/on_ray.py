@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,8 +59,9 @@ class OnRay:
                 for reference in ended:
                     yield running.pop(reference), _outcome(reference)
         finally:
-            for reference in running:
-                ray.cancel(reference, force=True)
+            with suppress(Exception):  # a cluster that is gone already has ended them
+                for reference in running:
+                    ray.cancel(reference, force=True)
 
     def _connect(self) -> None:
         import ray

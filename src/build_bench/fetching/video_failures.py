@@ -37,7 +37,8 @@ _REASONS = [
     (BLOCKED, r"video unavailable|not available|content isn't available|sign in|login required|\bdrm\b"),
     (
         NETWORK,
-        r"timed out|connection|network|resolve|temporary failure|incomplete ?read|did not get any data|too short",
+        r"timed out|connection|network|resolve|temporary failure|incomplete ?read|more expected|giving up after"
+        r"|did not get any data|too short",
     ),
 ]
 """Word and what yt-dlp says then, the first that fits. A bare `Video unavailable` is not `dead`: a session that YouTube
