@@ -45,8 +45,8 @@ check: $(VENV)/dev            ## format, lint, types, import contracts, tests
 	PYTHONPATH=build/check $(BIN)/lint-imports
 	$(BIN)/python -m pytest -n auto --dist loadfile
 
-bench: $(VENV)/bench          ## measure against the nearest peers, side by side
-	for script in bench/*.py; do echo "# $$script"; $(BIN)/python -u $$script || exit 1; done
+bench: $(VENV)/dev $(VENV)/bench  ## measure against the nearest peers, side by side: docs/benchmarks.md
+	$(BIN)/python -u bench/report.py
 
 clean:                        ## remove what make made, not what was built with it
 	rm -rf $(VENV) build dist *.egg-info
