@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from build_bench import builders, disjoint, manifests, prompting, schema, store
 from build_bench.config import Config
@@ -21,6 +23,7 @@ from build_bench.errors import BuildBenchError, InputError
 from build_bench.executors import Progress
 from build_bench.raw_sources import Reader
 from build_bench.records import Draft, Plan, Rejection
+from build_bench.sorting import Sorted
 from build_bench.store import Work
 
 ROW_GROUP = 1024
@@ -81,37 +84,45 @@ def plan(work: Work, config: Config, scenario: str) -> PlanStamp:
     if known and known.made_of == made_of and _is_whole(work, scenario, known):
         return known
 
-    pool = prompting.load_pool(scenario)
     rejections: list[Rejection] = []
-    tables: list[pa.Table] = []
-    batch: list[Plan] = []
-    with Progress(f"plan {scenario}", 0, "candidates") as progress:
-        chosen = _Chosen(config, scenario, rejections, progress)
-        for draft in chosen.of(builder.plan(raw)):
-            batch.append(prompting.word(draft, pool, scenario, config.seed))
-            if len(batch) == ROW_GROUP:
-                tables.append(schema.plans_table(batch))
-                batch = []
-    tables.append(schema.plans_table(batch))
-    table = pa.concat_tables(tables).sort_by("id")
-    store.write_rejections(work.rejected(scenario), rejections)
-    _check(scenario, table, len(rejections) + chosen.left_out, raw)
-    disjoint.check(work, scenario, {*table["group"].to_pylist()})
-    checksums = store.Checksums(work)
-    stamp = PlanStamp(
-        made_of=made_of,
-        candidates=raw.census.candidates - chosen.left_out,
-        planned=len(table),
-        passed_over=raw.census.passed_over + chosen.left_out,
-        gaps=tuple(raw.gaps),
-        facts=builder.facts(),
-        sources=[checksums.source(path, raw.root) for path in raw.files],
-        settings=config.values(scenario),
-        split=config.split,
-    )
-    checksums.save()
-    store.write_table(work.plans(scenario), table, asdict(stamp), ROW_GROUP)
+    groups: set[str] = set()
+    with Sorted(store.temporary_name(work.plans(scenario).with_suffix(".runs")), schema.PLANNED, "id") as rows:
+        with Progress(f"plan {scenario}", 0, "candidates") as progress:
+            chosen = _Chosen(config, scenario, rejections, progress)
+            for table in _worded(chosen.of(builder.plan(raw)), scenario, config.seed):
+                rows.add(table)
+                groups.update(table["group"].to_pylist() if work.test else ())
+        store.write_rejections(work.rejected(scenario), rejections)
+        _check(scenario, len(rows), len(rejections) + chosen.left_out, raw)
+        disjoint.check(work, scenario, groups)
+        checksums = store.Checksums(work)
+        stamp = PlanStamp(
+            made_of=made_of,
+            candidates=raw.census.candidates - chosen.left_out,
+            planned=len(rows),
+            passed_over=raw.census.passed_over + chosen.left_out,
+            gaps=tuple(raw.gaps),
+            facts=builder.facts(),
+            sources=[checksums.source(path, raw.root) for path in raw.files],
+            settings=config.values(scenario),
+            split=config.split,
+        )
+        checksums.save()
+        tables = _distinct(scenario, rows.tables(ROW_GROUP))
+        store.write_tables(work.plans(scenario), tables, schema.PLANNED, asdict(stamp), ROW_GROUP)
     return stamp
+
+
+def _worded(drafts: Iterable[Draft], scenario: str, seed: int) -> Iterator[pa.Table]:
+    """The drafts in words, as tables of `schema.PLANNED`."""
+    pool = prompting.load_pool(scenario)
+    batch: list[Plan] = []
+    for draft in drafts:
+        batch.append(prompting.word(draft, pool, scenario, seed))
+        if len(batch) == ROW_GROUP:
+            yield schema.plans_table(batch)
+            batch = []
+    yield schema.plans_table(batch)
 
 
 class _Chosen:
@@ -153,27 +164,32 @@ def _is_whole(work: Work, scenario: str, known: PlanStamp) -> bool:
     return sum(rejection.stage == "plan" for rejection in found) == known.candidates - known.planned
 
 
-def _check(scenario: str, table: pa.Table, rejected: int, raw: Reader) -> None:
-    """Every candidate is planned or rejected, and no two samples share an id."""
-    if raw.census.candidates != len(table) + rejected:
+def _check(scenario: str, planned: int, rejected: int, raw: Reader) -> None:
+    """Every candidate is planned or rejected, and there are some that are planned."""
+    if raw.census.candidates != planned + rejected:
         raise BuildBenchError(
-            f"{scenario}: {raw.census.candidates} candidates, but {len(table)} planned and {rejected} rejected",
+            f"{scenario}: {raw.census.candidates} candidates, but {planned} planned and {rejected} rejected",
             "this is a mistake in the builder: each candidate has exactly one outcome",
         )
-    for first, second in _doubles(table):
-        raise InputError(f"{scenario}: {first} and {second} would have the same id", "one of the two must be renamed")
-    if len(table) == 0:
+    if not planned:
         raise InputError(
             f"{scenario}: none of {raw.census.candidates} candidates in {raw.root} can be used",
             f"the reasons are in rejected/{scenario}.jsonl",
         )
 
 
-def _doubles(table: pa.Table) -> Iterator[tuple[str, str]]:
-    ids = table["id"].to_pylist()
-    for row in range(1, len(ids)):
-        if ids[row] == ids[row - 1]:
-            yield table["source"][row - 1].as_py()["key"], table["source"][row].as_py()["key"]
+def _distinct(scenario: str, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """The tables, in order of ids. Raises `InputError` if two samples share one."""
+    before = schema.PLANNED.empty_table()
+    for table in tables:
+        near = pa.concat_tables([before, table]).select(["id", "source"])
+        for row in np.flatnonzero(pc.equal(near["id"][1:], near["id"][:-1])).tolist():
+            first, second = (near["source"][at].as_py()["key"] for at in (row, row + 1))
+            raise InputError(
+                f"{scenario}: {first} and {second} would have the same id", "one of the two must be renamed"
+            )
+        yield table
+        before = table[-1:]
 
 
 def read_stamp(work: Work, scenario: str) -> PlanStamp | None:

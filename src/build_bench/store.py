@@ -11,7 +11,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -128,11 +128,16 @@ class Work:
                     left.unlink(missing_ok=True)
 
 
+def temporary_name(path: Path) -> Path:
+    """A name beside `path` that no other process takes; what a killed run leaves there is cleared away by the next."""
+    return path.with_name(f"{path.name}.{secrets.token_hex(6)}{_TEMPORARY}")  # machines share process numbers
+
+
 @contextmanager
 def atomic(path: Path) -> Iterator[Path]:
     """A temporary name beside `path`; renamed to it when the block ends well, removed when it doesn't."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}.{secrets.token_hex(6)}{_TEMPORARY}")  # machines share process numbers
+    temporary = temporary_name(path)
     try:
         yield temporary
         with temporary.open("rb") as file:
@@ -164,9 +169,18 @@ def digest_of(value: Any) -> str:
 
 def write_table(path: Path, table: pa.Table, stamp: Any, row_group: int) -> None:
     """Write a table with its stamp inside."""
-    with atomic(path) as temporary:
-        stamped = table.replace_schema_metadata(metadata(stamp))
-        pq.write_table(stamped, temporary, row_group_size=row_group, compression="zstd", write_page_checksum=True)
+    write_tables(path, [table], table.schema, stamp, row_group)
+
+
+def write_tables(path: Path, tables: Iterable[pa.Table], schema: pa.Schema, stamp: Any, row_group: int) -> None:
+    """Write tables, one after the other, with their stamp inside. Each but the last has whole row groups."""
+    schema = schema.with_metadata(metadata(stamp))
+    with (
+        atomic(path) as temporary,
+        pq.ParquetWriter(temporary, schema, compression="zstd", write_page_checksum=True) as writer,
+    ):
+        for table in tables:
+            writer.write_table(table.replace_schema_metadata(schema.metadata), row_group_size=row_group)
 
 
 def metadata(stamp: Any) -> dict[bytes, bytes]:
