@@ -92,7 +92,7 @@ class _Smallest:
     def lines(self) -> list[Line]:
         self._cut()
         order = np.lexsort((self.rows[3], self.ranks))
-        return [Line(*map(int, column)) for column in self.rows[:, order].T]
+        return [*map(Line._make, self.rows[:, order].T.tolist())]
 
 
 def scan(path: Path, ranks: Callable[[U64], U64], keep: int, block: int = BLOCK) -> Scan:

@@ -7,8 +7,9 @@ in a queue, so one raw item more or less changes no other sample. Bits come from
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
 from typing import TypeVar
 
@@ -17,14 +18,29 @@ import numpy.typing as npt
 
 T = TypeVar("T")
 
+_ALL = 2**64
+
 
 def _key(*who: object) -> bytes:
     """32 bytes that stand for `who`; lengths are hashed too, so ("ab", "c") and ("a", "bc") differ."""
-    state = blake2b(digest_size=32)
-    for part in who:
-        text = str(part).encode()
-        state.update(len(text).to_bytes(8, "little") + text)
+    *whose, purpose = who
+    state = _hashed(*whose).copy()
+    state.update(_spelled(purpose))
     return state.digest()
+
+
+@lru_cache(64, typed=True)
+def _hashed(*whose: object) -> blake2b:
+    """The hash of all but the purpose: a sample is asked for several. Copy it, it is kept."""
+    state = blake2b(digest_size=32)
+    for part in whose:
+        state.update(_spelled(part))
+    return state
+
+
+def _spelled(part: object) -> bytes:
+    text = str(part).encode()
+    return len(text).to_bytes(8, "little") + text
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,23 +51,24 @@ class Draw:
     scenario: str
     source_key: str
 
-    def _integers(self, purpose: str, bounds: Sequence[int]) -> Iterator[int]:
+    def _integers(self, purpose: str, bounds: Iterable[int]) -> list[int]:
         """One integer in [0, bound) for each of `bounds`, exactly uniform: what passes the last multiple is redrawn."""
-        key = _key(self.seed, self.scenario, self.source_key, purpose)
+        keyed = blake2b(digest_size=8, key=_key(self.seed, self.scenario, self.source_key, purpose))
+        drawn = []
         counter = 0
         for bound in bounds:
-            limit = 2**64 - 2**64 % bound
-            value = limit
+            limit = value = _ALL - _ALL % bound
             while value >= limit:
-                value = int.from_bytes(
-                    blake2b(counter.to_bytes(8, "little"), digest_size=8, key=key).digest(), "little"
-                )
+                state = keyed.copy()
+                state.update(counter.to_bytes(8, "little"))
+                value = int.from_bytes(state.digest(), "little")
                 counter += 1
-            yield value % bound
+            drawn.append(value % bound)
+        return drawn
 
     def integer(self, purpose: str, bound: int) -> int:
         """An integer in [0, bound)."""
-        return next(self._integers(purpose, (bound,)))
+        return self._integers(purpose, (bound,))[0]
 
     def choice(self, purpose: str, items: Sequence[T]) -> T:
         """One of `items`."""

@@ -10,11 +10,12 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from build_bench import manifests
 from build_bench.draws import Draw
 from build_bench.errors import InputError
-from build_bench.records import ABSTAIN, ACTIONS, PROACTIVE, Draft, Option, Plan, State
+from build_bench.records import ABSTAIN, ACTIONS, END, PROACTIVE, Draft, Option, Plan, State
 
 ABSTAIN_MARKS = ("cannot", "do not")
 """The evaluator takes an option for an abstention if it contains one of these, and for a request otherwise."""
@@ -112,6 +113,7 @@ def _problems(pool: Pool, sizes: Mapping[tuple[str, str], int]) -> Iterator[tupl
                 yield f"asks.{action} {text!r}", problem
 
 
+@lru_cache(4096)
 def text_problem(text: str) -> str:
     """The rule that an option or a category breaks, or an empty string."""
     if "," in text:
@@ -133,12 +135,14 @@ def name_problem(name: str) -> str:
     return text_problem(shown)
 
 
+@lru_cache(4096)
 def category(name: str) -> str:
     """A category as shown: `the Eiffel tower` -> `The eiffel tower.` (the released spelling)."""
     words = name.strip().rstrip(".").replace(",", " ")
     return f"{' '.join(words.split()).capitalize()}."
 
 
+@lru_cache(4096)
 def normalised(text: str) -> str:
     """How the evaluator compares texts: case and spaces vanish."""
     return text.lower().strip().replace(" ", "")
@@ -153,6 +157,7 @@ def word(draft: Draft, pool: Pool, scenario: str, seed: int) -> Plan:
     """Put a draft into words and order. Raises `InputError` if its categories or options can't be told apart."""
     draw = Draw(seed, scenario, draft.source.key)
     blanks = dict(draft.fields)
+    answer = category(draft.answer)
     question = draw.choice("question", pool.questions[draft.question_kind]).format(**blanks)
     texts = [Option(draw.choice("abstain", pool.abstain), ABSTAIN)]
     for ask in draft.asks:
@@ -172,7 +177,7 @@ def word(draft: Draft, pool: Pool, scenario: str, seed: int) -> Plan:
         reference_question=pool.reference_question.format(**blanks) or question,
         options=options,
         categories=categories,
-        answer=category(draft.answer),
+        answer=answer,
         frames=draft.frames,
         states=tuple(_ordered_states(draft, order)),
         start=draft.start,
@@ -180,7 +185,7 @@ def word(draft: Draft, pool: Pool, scenario: str, seed: int) -> Plan:
         max_turns=draft.max_turns,
         first_turn_answerable=draft.first_turn_answerable,
         open_proactive=tuple(dict.fromkeys(t for option in texts for t in open_texts(option, pool))),
-        open_categories=(category(draft.answer).rstrip("."),),
+        open_categories=(answer.rstrip("."),),
         source=draft.source,
         group=draft.group,
         recipe=draft.recipe,
@@ -194,15 +199,16 @@ def open_texts(option: Option, pool: Pool) -> tuple[str, ...]:
 
 def _ordered_states(draft: Draft, order: list[int]) -> Iterator[State]:
     """The draft's states with options in their shuffled order; index 0 of the unshuffled ones is abstain."""
+    place = {index: at for at, index in enumerate(order)}
     for state in draft.states:
-        moves = {ask + 1: target for ask, target in state.moves} | {0: -1}
-        shown = [(place, moves[index]) for place, index in enumerate(order) if index in moves]
-        yield State(state.view, tuple(place for place, _ in shown), tuple(target for _, target in shown))
+        moves = {place[ask + 1]: target for ask, target in state.moves} | {place[0]: END}
+        shown = tuple(sorted(moves))
+        yield State(state.view, shown, tuple([moves[at] for at in shown]))
 
 
 def _check_distinct(draft: Draft, options: tuple[Option, ...], categories: tuple[str, ...]) -> None:
     texts = [option.text for option in options] + list(categories)
-    if len({normalised(text) for text in texts}) != len(texts):
+    if len({*map(normalised, texts)}) != len(texts):
         raise InputError(f"{draft.source.key}: texts can't be told apart once case and spaces are gone: {texts}")
     for text in categories:
         if problem := text_problem(text):
