@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from build_bench.errors import Rejected, UsageError, unknown
 from build_bench.raw_sources import Reader
-from build_bench.records import Draft, Plan, Rejection
+from build_bench.records import Draft, Framed, Plan, Rejection
 
 SCENARIOS = {
     "rod": "build_bench.builders.rod:RodBuilder",
@@ -76,7 +76,7 @@ class Builder(ABC, Generic[R]):
         return ""
 
     @abstractmethod
-    def stamp(self, plan: Plan, raw: R) -> str:
+    def stamp(self, plan: Plan | Framed, raw: R) -> str:
         """What changes when the source of this sample's frames changes: size and time, or a checksum. Empty where the
         recipe says it all. Without it a picture that is replaced would not be rendered again."""
 

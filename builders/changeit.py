@@ -20,7 +20,7 @@ from build_bench.draws import Draw
 from build_bench.errors import Rejected
 from build_bench.raw_sources.changeit import QUESTIONS, Annotated, ChangeIt
 from build_bench.raw_sources.changeit_video import ROUNDINGS, Video
-from build_bench.records import Ask, Draft, DraftState, Plan, Rejection, Source, View
+from build_bench.records import Ask, Draft, DraftState, Framed, Plan, Rejection, Source, View
 
 INFORMATIVE = {"object": frozenset({1, 2, 3}), "action": frozenset({2})}
 """The labels at which a question can be answered: the object is there before, during and after the action."""
@@ -81,7 +81,7 @@ class ChangeItBuilder(Builder[ChangeIt]):
         super().__init__(settings, seed)
         self._decoded: _Decoded | None = None
 
-    def stamp(self, plan: Plan, raw: ChangeIt) -> str:
+    def stamp(self, plan: Plan | Framed, raw: ChangeIt) -> str:
         recipe = json.loads(plan.recipe)
         return _stamp(raw.find(recipe["category"], recipe["video"]))
 

@@ -29,7 +29,7 @@ from build_bench.errors import InputError, Rejected
 from build_bench.prompting import name_problem
 from build_bench.raw_sources.coco import ANNOTATIONS, PICTURES, Coco, Entry, plain_url
 from build_bench.raw_sources.coco_annotations import Image
-from build_bench.records import Draft, Plan, Rejection, Source, View
+from build_bench.records import Draft, Framed, Plan, Rejection, Source, View
 
 BATCH = 512
 """Boxes searched at a time: 2 MiB of feasible steps, which a processor's cache holds."""
@@ -125,7 +125,7 @@ class CocoBuilder(Builder[Coco]):
     def open(self, root: Path, scratch: Path) -> Coco:
         return Coco(root, self.settings.annotations, self.settings.pictures)
 
-    def stamp(self, plan: Plan, raw: Coco) -> str:
+    def stamp(self, plan: Plan | Framed, raw: Coco) -> str:
         return raw.stamp(json.loads(plan.recipe)["file"])
 
     def plan(self, raw: Coco) -> Iterator[Draft | Rejection]:

@@ -24,7 +24,7 @@ from build_bench.errors import Rejected
 from build_bench.raw_sources.imagenet_c import ImageNetC, Picture
 from build_bench.raw_sources.imagenet_c_labels import classes
 from build_bench.raw_sources.imagenet_c_names import SEVERITIES, stem
-from build_bench.records import INVALID, PROACTIVE, Ask, Draft, DraftState, Plan, Rejection, Source, View
+from build_bench.records import INVALID, PROACTIVE, Ask, Draft, DraftState, Framed, Plan, Rejection, Source, View
 
 CHOICES = {
     "adjust_brightness": ("brightness",),
@@ -100,7 +100,7 @@ class ImageNetCBuilder(Builder[ImageNetC]):
     def prepare(self, raw: ImageNetC, plans: Iterator[Plan]) -> None:
         raw.prepare()
 
-    def stamp(self, plan: Plan, raw: ImageNetC) -> str:
+    def stamp(self, plan: Plan | Framed, raw: ImageNetC) -> str:
         return raw.stamp(_picture(plan))
 
     def plan(self, raw: ImageNetC) -> Iterator[Draft | Rejection]:
@@ -177,5 +177,5 @@ def _key(wnid: str, number: int) -> str:
     return f"{wnid}/{stem(number)}"
 
 
-def _picture(plan: Plan) -> Picture:
+def _picture(plan: Plan | Framed) -> Picture:
     return Picture(**json.loads(plan.recipe))

@@ -18,7 +18,7 @@ from build_bench.builders.mvp_n_png import SIGNATURE, is_sound
 from build_bench.draws import Draw
 from build_bench.errors import Rejected
 from build_bench.raw_sources.mvp_n import SPLITS, Entry, MvpN, Seen, some
-from build_bench.records import END, Ask, Draft, DraftState, Plan, Rejection, Source, View
+from build_bench.records import END, Ask, Draft, DraftState, Framed, Plan, Rejection, Source, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class MvpNBuilder(Builder[MvpN]):
     def facts(self) -> dict[str, Any]:
         return self._facts
 
-    def stamp(self, plan: Plan, raw: MvpN) -> str:
+    def stamp(self, plan: Plan | Framed, raw: MvpN) -> str:
         return " ".join(raw.stamp(path) for path in json.loads(plan.recipe)["views"])
 
     def plan(self, raw: MvpN) -> Iterator[Draft | Rejection]:

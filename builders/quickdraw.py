@@ -22,8 +22,8 @@ from build_bench import png, strokes
 from build_bench.builders import Builder
 from build_bench.draws import Draw
 from build_bench.prompting import normalised
-from build_bench.raw_sources.quickdraw import KINDS, Drawing, QuickDraw, Stroke, known_words
-from build_bench.records import END, Ask, Draft, DraftState, Plan, Rejection, Source, View
+from build_bench.raw_sources.quickdraw import KINDS, Drawing, QuickDraw, known_words
+from build_bench.records import END, Ask, Draft, DraftState, Framed, Plan, Rejection, Source, View
 
 DATASET = "Quick, Draw!"
 LICENSE = "CC-BY-4.0"
@@ -76,7 +76,7 @@ class QuickDrawBuilder(Builder[QuickDraw]):
     def open(self, root: Path, scratch: Path) -> QuickDraw:
         return QuickDraw(root, self.settings.source)
 
-    def stamp(self, plan: Plan, raw: QuickDraw) -> str:
+    def stamp(self, plan: Plan | Framed, raw: QuickDraw) -> str:
         """The recipe holds the strokes."""
         return ""
 
@@ -139,7 +139,7 @@ def _shape(count: int) -> tuple[tuple[str, ...], tuple[DraftState, ...]]:
     return frames, tuple(states)
 
 
-def _spelled(drawing: Sequence[Stroke]) -> str:
+def _spelled(drawing: Sequence[strokes.Stroke]) -> str:
     """As `json.dumps` spells it, in a fifth of the time: only fractions do the two spell in different ways."""
     text = msgspec.json.encode(drawing).decode()
     return json.dumps(drawing, separators=(",", ":")) if "." in text or "e" in text else text

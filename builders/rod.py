@@ -21,7 +21,7 @@ from build_bench.draws import Draw
 from build_bench.errors import Rejected
 from build_bench.raw_sources import rod_occluders
 from build_bench.raw_sources.rod import OCCLUDERS, Entry, Picture, Rod, classes
-from build_bench.records import Ask, Draft, DraftState, Plan, Rejection, Source, View
+from build_bench.records import Ask, Draft, DraftState, Framed, Plan, Rejection, Source, View
 
 STEPS = 14
 START, REFERENCE = 7, 0
@@ -92,7 +92,7 @@ class RodBuilder(Builder[Rod]):
             fields=blank,
         )
 
-    def stamp(self, plan: Plan, raw: Rod) -> str:
+    def stamp(self, plan: Plan | Framed, raw: Rod) -> str:
         return " ".join(raw.stamp(picture) for picture in _pictures(plan))
 
     def prepare(self, raw: Rod, plans: Iterator[Plan]) -> None:
@@ -127,7 +127,7 @@ def published(data: bytes, name: str) -> bytes:
         raise Rejected(why.reason, f"{name}: {why.detail}") from why
 
 
-def _pictures(plan: Plan) -> list[Picture]:
+def _pictures(plan: Plan | Framed) -> list[Picture]:
     return [Picture(*fields) for fields in json.loads(plan.recipe)]
 
 

@@ -25,7 +25,7 @@ from build_bench.errors import InputError, Rejected
 from build_bench.prompting import name_problem
 from build_bench.raw_sources.vsod import TABLE, Video, Vsod
 from build_bench.raw_sources.vsod_answers import Answer
-from build_bench.records import Ask, Draft, DraftState, Plan, Rejection, Source, View
+from build_bench.records import Ask, Draft, DraftState, Framed, Plan, Rejection, Source, View
 
 ASKS = Ask("wait"), Ask("rewind")
 
@@ -87,7 +87,7 @@ class VsodBuilder(Builder[Vsod]):
         _check_texts(raw)
         return raw
 
-    def stamp(self, plan: Plan, raw: Vsod) -> str:
+    def stamp(self, plan: Plan | Framed, raw: Vsod) -> str:
         return raw.stamp(tuple(json.loads(plan.recipe)["video"]), plan.frames)
 
     def plan(self, raw: Vsod) -> Iterator[Draft | Rejection]:

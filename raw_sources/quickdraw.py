@@ -30,7 +30,7 @@ KINDS = ("simplified", "raw")
 URL = "https://storage.googleapis.com/quickdraw_dataset/full/{kind}/{word}.ndjson"
 
 KEEP = 1024
-"""Lines of the smallest ranks that one pass keeps, at least, and four for each that is wanted: a second pass is rare."""
+"""Lines of the smallest ranks that one pass keeps at least, and four for each that is wanted: a second is rare."""
 
 LARGEST = 1e9
 """A coordinate beyond it is no drawing's (raw ones reach about 2,000 px)."""

@@ -6,6 +6,7 @@ The published row is a `Plan` with its frames (contract section 5, columns in `s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -133,6 +134,15 @@ class Plan:
     open_categories: tuple[str, ...]
     source: Source
     group: str
+    recipe: str
+
+
+class Framed(NamedTuple):
+    """The part of a `Plan` that its frames are a function of, and those that are rendered together."""
+
+    id: str
+    group: str
+    frames: Sequence[str]
     recipe: str
 
 

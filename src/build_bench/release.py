@@ -129,22 +129,21 @@ def _write_scenario(work: Work, config: Config, scenario: str, keep: KeepList | 
 
 def _shown(work: Work, config: Config, scenario: str) -> set[str]:
     """The ids of the samples on the contact sheet, of those that could be rendered."""
-    rendered = _rendered(work, scenario)
-    rows = pq.read_table(work.plans(scenario), columns=["id", "answer"]).to_pylist()
-    return tree.shown((row for row in rows if row["id"] in rendered), config.seed, scenario)
+    return tree.shown(_rendered(work, scenario, "answer"), config.seed, scenario)
 
 
-def _rendered(work: Work, scenario: str) -> set[str]:
-    """The ids of the samples that have their frames."""
-    paths = rendering.shard_paths(work, scenario)
-    return {name for path in paths for name in pq.read_table(path, columns=["id"])["id"].to_pylist()}
+def _rendered(work: Work, scenario: str, column: str) -> Iterator[dict[str, Any]]:
+    """The id and another column of the samples that have their frames, in order."""
+    stamps = [stamp for path in rendering.shard_paths(work, scenario) if (stamp := rendering.read_stamp(path))]
+    lost = {rejection.source_key for stamp in stamps for rejection in stamp.rejected}
+    with pq.ParquetFile(work.plans(scenario)) as file:
+        for batch in file.iter_batches(columns=["id", column, "source.key"]):
+            yield from (row for row in batch.to_pylist() if row["source"]["key"] not in lost)
 
 
 def _ambiguous(work: Work, scenario: str) -> int:
     """How many examples of a training split are: those of which some request would reveal more."""
-    rendered = _rendered(work, scenario)
-    rows = pq.read_table(work.plans(scenario), columns=["id", "options"]).to_pylist()
-    return sum(row["id"] in rendered and card_training.is_ambiguous(row) for row in rows)
+    return sum(map(card_training.is_ambiguous, _rendered(work, scenario, "options")))
 
 
 def _batches(work: Work, scenario: str) -> Iterator[pa.Table]:

@@ -24,7 +24,7 @@ from build_bench.config import Config
 from build_bench.errors import InputError, Rejected
 from build_bench.executors.jobs import Engine, Job, spread
 from build_bench.planning import ROW_GROUP
-from build_bench.records import Plan, Rejection
+from build_bench.records import Framed, Plan, Rejection
 from build_bench.store import Work
 
 BATCH_BYTES = 32 << 20
@@ -52,9 +52,22 @@ class ShardStamp:
 
 def planned(work: Work, scenario: str, first: int, count: int) -> pa.Table:
     """Rows [first, first + count) of a scenario's plans, in id order; only the row groups that hold them are read."""
-    with pq.ParquetFile(work.plans(scenario)) as file:
-        groups = range(first // ROW_GROUP, -(-(first + count) // ROW_GROUP))
-        return file.read_row_groups(list(groups)).slice(first % ROW_GROUP, count)
+    path = work.plans(scenario)
+    status = path.stat()
+    version = status.st_ino, status.st_mtime_ns
+    groups = range(first // ROW_GROUP, -(-(first + count) // ROW_GROUP))
+    return pa.concat_tables([_row_group(path, version, group) for group in groups]).slice(first % ROW_GROUP, count)
+
+
+@lru_cache(maxsize=2)  # ten shards lie in one, and one in two
+def _row_group(path: Path, version: tuple[int, int], group: int) -> pa.Table:
+    with pq.ParquetFile(path, metadata=_metadata(path, version)) as file:
+        return file.read_row_group(group)
+
+
+@lru_cache(maxsize=1)
+def _metadata(path: Path, version: tuple[int, int]) -> pq.FileMetaData:
+    return pq.read_metadata(path)
 
 
 def plans_of(work: Work, scenario: str, first: int, count: int) -> Iterator[Plan]:
@@ -77,7 +90,7 @@ def shards(work: Work, config: Config, scenario: str) -> list[Shard]:
     parts: list[str] = []
     first, group = 0, ""
     shortest, longest = builder.shard // 3, builder.shard * 8 // 3
-    for row, plan in enumerate(all_plans(work, scenario)):
+    for row, plan in enumerate(_framed(work, scenario)):
         boundary = _hash(plan.group) % (builder.shard - shortest) == 0
         full = len(parts) >= longest or (len(parts) >= shortest and boundary)
         if parts and plan.group != group and full:
@@ -90,9 +103,17 @@ def shards(work: Work, config: Config, scenario: str) -> list[Shard]:
     return found
 
 
-def _part(builder: Builder[Any], plan: Plan, raw: Any) -> str:
+def _part(builder: Builder[Any], plan: Plan | Framed, raw: Any) -> str:
     """Digest of all that a sample's frames are a function of."""
     return store.digest_of([plan.id, plan.frames, plan.recipe, builder.stamp(plan, raw)])
+
+
+def _framed(work: Work, scenario: str) -> Iterator[Framed]:
+    """What shards are cut by, of every planned sample; other columns are not read."""
+    with pq.ParquetFile(work.plans(scenario)) as file:
+        for group in range(file.num_row_groups):
+            table = file.read_row_group(group, columns=[*Framed._fields])
+            yield from map(Framed, *(table[name].to_pylist() for name in Framed._fields))
 
 
 def _hash(group: str) -> int:
@@ -101,6 +122,15 @@ def _hash(group: str) -> int:
 
 def read_stamp(path: Path) -> ShardStamp | None:
     """What a shard on disk was made of; None if there is none, or one that another version wrote."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return _stamp_of(path, (status.st_ino, status.st_mtime_ns))
+
+
+@lru_cache(maxsize=1 << 14)  # a run asks for the same ones again and again
+def _stamp_of(path: Path, version: tuple[int, int]) -> ShardStamp | None:
     stamp = store.stamp_of(path)
     try:
         return msgspec.convert(stamp, ShardStamp) if stamp else None

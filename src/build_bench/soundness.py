@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
+
+import msgspec
 
 from build_bench.prompting import normalised
 from build_bench.records import ABSTAIN, ACTIONS, END, INVALID, PROACTIVE
@@ -22,7 +25,8 @@ def problems(row: Row, frame_sizes: Sequence[tuple[int, int]] | None = None) -> 
     yield from _text_problems(row)
     yield from _option_problems(row)
     yield from _view_problems(row, frame_sizes)
-    yield from _walk_problems(row)
+    kinds = [option["kind"] for option in row["options"]]
+    yield from _walk_problems(msgspec.json.encode([kinds, row["states"], row["start"], row["max_turns"]]))
 
 
 def training_problems(row: Row) -> Iterator[str]:
@@ -81,11 +85,16 @@ def _view_problems(row: Row, frame_sizes: Sequence[tuple[int, int]] | None) -> I
                 yield f"{name}: crop {view['crop']} is not inside the frame of {width} x {height}"
 
 
-def _walk_problems(row: Row) -> Iterator[str]:
-    count = len(row["states"])
-    kinds = [option["kind"] for option in row["options"]]
+@lru_cache(256)
+def _walk_problems(encoded: bytes) -> tuple[str, ...]:
+    """Of kinds of options, states, start and most turns, as JSON: a scenario's samples have few different walks."""
+    return tuple(_walked(*msgspec.json.decode(encoded)))
+
+
+def _walked(kinds: Sequence[str], states: Sequence[Row], start: int, max_turns: int) -> Iterator[str]:
+    count = len(states)
     broken = False
-    for number, state in enumerate(row["states"]):
+    for number, state in enumerate(states):
         options, moves = state["options"], state["moves"]
         inside = all(0 <= option < len(kinds) for option in options) and all(-1 <= move < count for move in moves)
         if len(options) != len(moves) or not inside:
@@ -96,24 +105,24 @@ def _walk_problems(row: Row) -> Iterator[str]:
             yield f"state {number}: an option is open twice"
         if any(move >= 0 and kinds[option] != PROACTIVE for option, move in zip(options, moves, strict=True)):
             yield f"state {number}: an option that can't help leads on"
-    if not 0 <= row["start"] < count:
-        yield f"there is no start state {row['start']}"
+    if not 0 <= start < count:
+        yield f"there is no start state {start}"
     elif not broken:
-        yield from _reach_problems(row)
-    if row["max_turns"] > max(MOST_TURNS, count):
-        yield f"{row['max_turns']} turns are allowed for {count} states"
+        yield from _reach_problems(states, start, max_turns)
+    if max_turns > max(MOST_TURNS, count):
+        yield f"{max_turns} turns are allowed for {count} states"
 
 
-def _reach_problems(row: Row) -> Iterator[str]:
+def _reach_problems(states: Sequence[Row], start: int, max_turns: int) -> Iterator[str]:
     """Breadth first from the start: every state is reached, and full information within `max_turns`."""
-    turns = {row["start"]: 1}
-    queue = [row["start"]]
+    turns = {start: 1}
+    queue = [start]
     for at in queue:
-        for move in row["states"][at]["moves"]:
+        for move in states[at]["moves"]:
             if move >= 0 and move not in turns:
                 turns[move] = turns[at] + 1
                 queue.append(move)
-    if len(turns) != len(row["states"]):
-        yield f"states {sorted(set(range(len(row['states']))) - set(turns))} can't be reached"
-    if max(turns.values()) > row["max_turns"]:
-        yield f"the last state needs {max(turns.values())} turns, {row['max_turns']} are allowed"
+    if len(turns) != len(states):
+        yield f"states {sorted(set(range(len(states))) - set(turns))} can't be reached"
+    if max(turns.values()) > max_turns:
+        yield f"the last state needs {max(turns.values())} turns, {max_turns} are allowed"

@@ -7,6 +7,7 @@ manifest.json come last and switch to the new tree.
 from __future__ import annotations
 
 import hashlib
+import heapq
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
@@ -130,9 +131,18 @@ def _verdicts(table: pa.Table, keep: Mapping[str, bool]) -> Iterator[bool]:
 def shown(rows: Iterable[Mapping[str, Any]], seed: int, scenario: str) -> set[str]:
     """The ids of the samples on the contact sheet: drawn among `rows` (id, answer), of different answers where there
     are."""
-    order = sorted(rows, key=lambda row: Draw(seed, scenario, row["id"]).integer("contact sheet", 2**62))
-    first_of = {row["answer"]: row["id"] for row in reversed(order)}
-    chosen = dict.fromkeys([*reversed(first_of.values()), *(row["id"] for row in order)])
+    first: dict[str, tuple[int, str]] = {}
+    last: dict[str, tuple[int, str]] = {}
+    least: list[tuple[int, str]] = []
+    for row in rows:
+        rank, name, answer = Draw(seed, scenario, row["id"]).integer("contact sheet", 2**62), row["id"], row["answer"]
+        first[answer] = min(first.get(answer, (rank, name)), (rank, name))
+        last[answer] = max(last.get(answer, (rank, name)), (rank, name))
+        heapq.heappush(least, (-rank, name))
+        if len(least) > sheets.SAMPLES:
+            heapq.heappop(least)
+    of_each = [first[answer][1] for answer in sorted(last, key=last.__getitem__)]
+    chosen = dict.fromkeys([*of_each, *(name for _, name in sorted(least, reverse=True))])
     return set(list(chosen)[: sheets.SAMPLES])
 
 
