@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 # Pinned to what the tests were run with: the newest torch may come for CUDA only, in several GB.
 TORCH ?= torch==2.13.0
 
-.PHONY: help demo test test-models check bench clean
+.PHONY: help demo test test-models check bench bench-scale clean
 help:                         ## what there is to type
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/ -/'
 
@@ -47,6 +47,9 @@ check: $(VENV)/dev            ## format, lint, types, import contracts, tests
 
 bench: $(VENV)/dev $(VENV)/bench  ## measure against the nearest peers, side by side: docs/benchmarks.md
 	$(BIN)/python -u bench/report.py
+
+bench-scale: $(VENV)/bench    ## cost against size: three sizes, each ten times the one before
+	$(BIN)/python -u bench/linear.py
 
 clean:                        ## remove what make made, not what was built with it
 	rm -rf $(VENV) build dist *.egg-info

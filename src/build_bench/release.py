@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
@@ -147,7 +148,17 @@ def _ambiguous(work: Work, scenario: str) -> int:
 
 
 def _batches(work: Work, scenario: str) -> Iterator[pa.Table]:
-    """Published rows in id order, a bounded number of bytes at a time; each row is checked."""
+    """Published rows in id order, a bounded number of bytes at a time, each read while the one before is written."""
+    tables = _joined(work, scenario)
+    with ThreadPoolExecutor(1) as reader:
+        coming = reader.submit(next, tables, None)
+        while (table := coming.result()) is not None:
+            coming = reader.submit(next, tables, None)
+            yield table
+
+
+def _joined(work: Work, scenario: str) -> Iterator[pa.Table]:
+    """Plans with their frames, row group by row group; each row is checked."""
     first = 0
     for path in rendering.shard_paths(work, scenario):
         stamp = rendering.read_stamp(path)
