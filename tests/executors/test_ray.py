@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import signal
+import socket
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -15,7 +16,8 @@ import pytest
 from build_bench import config, demo, stages
 from build_bench.builders import Builder
 from build_bench.demo import SETTINGS
-from build_bench.errors import InputError, UsageError
+from build_bench.errors import InputError, NetworkError, UsageError
+from build_bench.executors import on_ray
 from build_bench.executors.engines import engine
 from build_bench.executors.jobs import Engine, spread
 from build_bench.executors.local import Local
@@ -120,3 +122,13 @@ def test_settings_come_from_the_configuration_and_mistakes_are_named(tmp_path: P
         config.read(NAMES, None, ["slurm.partitoin=x"])
     with pytest.raises(UsageError, match="slurm: options: '=x': expected NAME=VALUE"):
         config.read(NAMES, None, ["slurm.options==x"])
+
+
+def test_an_address_at_which_nothing_listens_is_named_at_once(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # bound, but nobody listens
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        for spelled in (address, f"ray://{address}"):
+            with pytest.raises(NetworkError, match=f"no Ray cluster at {spelled}") as failed:
+                on_ray._check_there(spelled)
+            assert "ray start" in failed.value.hint

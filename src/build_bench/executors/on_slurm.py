@@ -62,6 +62,9 @@ class SlurmSettings:
     """The cluster's MaxArraySize."""
 
     def __post_init__(self) -> None:
+        for name, least in (("memory_gb", 1), ("cpus", 1), ("gpus", 0), ("largest_array", 1)):
+            if getattr(self, name) < least:
+                raise ValueError(f"{name} = {getattr(self, name)}: expected at least {least}")
         for option in self.options.split():
             if not option.partition("=")[0].strip("-"):
                 raise ValueError(f'options: {option!r}: expected NAME=VALUE, as in "constraint=skylake"')
