@@ -74,8 +74,14 @@ class _Record(msgspec.Struct):
     """The job that was submitted last."""
 
     job: str
+    """Its number; of one that is too large for an array, those of its arrays, with commas between."""
     key: str
     numbers: tuple[int, ...]
+
+    @property
+    def end(self) -> str:
+        """The command that ends it."""
+        return f"scancel {self.job.replace(',', ' ')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +101,7 @@ class OnSlurm:
             if _alive(record.job):
                 notice(
                     f"{job.name}: Slurm's job {record.job} goes on; the same command waits for it again, "
-                    f"scancel {record.job} ends it"
+                    f"{record.end} ends it"
                 )
             raise
         job.record.unlink(missing_ok=True)
@@ -110,7 +116,7 @@ class OnSlurm:
         if record.key != job.key:
             raise BuildBenchError(
                 f"{job.name}: Slurm's job {record.job} is still working on what is no longer asked for",
-                f"end it with scancel {record.job}, and run the same again",
+                f"end it with {record.end}, and run the same again",
             )
         notice(f"{job.name}: waiting for Slurm's job {record.job}, which was submitted before")
         return record
@@ -128,12 +134,14 @@ class OnSlurm:
         try:
             script.run()
         except (OSError, subprocess.CalledProcessError) as error:
+            if script.submitted:  # of several arrays, some are taken, then a limit is met
+                subprocess.run(["scancel", *script.submitted], check=False)
             raise InputError(
                 f"{job.name}: sbatch refused the job (its message is above): {error}",
                 f"the script is {job.folder / 'launch_script.slurm'}; the table slurm of --config sets partition, "
                 "account, time and memory",
             ) from error
-        record = _Record(str(script.job_id), job.key, tuple(numbers))
+        record = _Record(",".join(script.submitted), job.key, tuple(numbers))
         store.write_bytes(job.record, msgspec.json.encode(record))
         notice(f"{job.name}: Slurm's job {record.job}, {len(numbers)} {job.what}s; logs and script in {job.folder}")
         return record
