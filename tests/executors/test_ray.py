@@ -6,6 +6,8 @@ import hashlib
 import os
 import signal
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -45,6 +47,21 @@ def cluster() -> Iterator[Any]:
     yield nodes
     ray.shutdown()
     nodes.shutdown()
+
+
+def test_the_cluster_that_another_program_has_for_itself_is_not_joined(tmp_path: Path) -> None:
+    """Each of two programs has its own. First of all here: `cluster` is one that anybody may join."""
+    (tmp_path / "connect.py").write_text(
+        "import subprocess, sys\n"
+        "from build_bench.executors.on_ray import OnRay, RaySettings\n"
+        "OnRay(RaySettings(), 1)._connect()\n"
+        "if sys.argv[1:]:\n"
+        "    subprocess.run([sys.executable, __file__], check=True)\n"
+    )
+    environment = {name: text for name, text in os.environ.items() if name != "RAY_ADDRESS"}
+    command = [sys.executable, "connect.py", "another"]
+    ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert ended.stderr.count("on Ray, a cluster of this machine's own: 1 cores") == 2
 
 
 def test_two_nodes_give_the_same_bytes_as_this_process(

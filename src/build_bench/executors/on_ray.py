@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from build_bench.errors import BuildBenchError, NetworkError, UsageError
-from build_bench.executors import notice
+from build_bench.executors import cores, notice
 from build_bench.executors.jobs import Job, Outcome, problem
 
 LOOK = 10.0
@@ -28,7 +28,7 @@ class RaySettings:
     """The table `ray` of a configuration."""
 
     address: str = ""
-    """Of the cluster; empty: RAY_ADDRESS, or the one that runs on this machine, or one of this machine's cores."""
+    """Of the cluster; empty: RAY_ADDRESS, or what `ray start` began on this machine, or one of this machine's cores."""
     cpus: float = 1.0
     """Per task."""
     memory_gb: float = 2.0
@@ -81,17 +81,25 @@ class OnRay:
         address = self.settings.address or os.environ.get("RAY_ADDRESS")
         if address:
             _check_there(address)
+        elif self._started(quiet):
+            return
         try:
-            ray.init(address=address or "auto", **quiet)
-            notice(f"on Ray: {len(_nodes())} nodes, {ray.cluster_resources().get('CPU', 0):g} cores")
+            ray.init(address=address, **quiet)
         except (ConnectionError, ValueError, ImportError) as error:
-            if address:
-                raise NetworkError(f"Ray can't be reached at {address}: {error}", _START) from error
-            if not isinstance(error, ConnectionError):
-                raise
-            ray.init(num_cpus=self.workers, include_dashboard=False, **quiet)
-            cores = ray.cluster_resources().get("CPU", 0)
-            notice(f"on Ray, a cluster of this machine's own: {cores:g} cores")
+            raise NetworkError(f"Ray can't be reached at {address or 'its address'}: {error}", _START) from error
+        notice(f"on Ray: {len(_nodes())} nodes, {ray.cluster_resources().get('CPU', 0):g} cores")
+
+    def _started(self, quiet: dict[str, Any]) -> bool:
+        """Whether a cluster of this machine's cores could be started: not if there is one that `ray start` began. That
+        of another program isn't joined, as "auto" would do: it ends with that program."""
+        import ray
+
+        try:
+            ray.init(num_cpus=self.workers or cores(), include_dashboard=False, **quiet)
+        except ValueError:  # who joins a cluster has no say in its cores
+            return False
+        notice(f"on Ray, a cluster of this machine's own: {ray.cluster_resources().get('CPU', 0):g} cores")
+        return True
 
     def _needs(self) -> dict[str, float]:
         """What a task reserves. Raises `UsageError` if no node has so much: Ray would wait for one."""
