@@ -78,6 +78,12 @@ def test_arrays_that_were_taken_are_ended_when_the_next_is_refused(submitted: Pa
     assert not asked.record.exists()
 
 
+def test_the_last_words_of_a_log_are_what_was_said_and_not_its_label(tmp_path: Path) -> None:
+    (tmp_path / "slurm_logs").mkdir()
+    (tmp_path / "slurm_logs" / "7_0.out").write_text("0: Fatal Python error: Aborted\n0: \n0:\n")
+    assert on_slurm._last_words(tmp_path) == "Fatal Python error: Aborted"
+
+
 def test_without_slurm_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UsageError, match="there is no sbatch here"):

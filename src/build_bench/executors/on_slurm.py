@@ -34,6 +34,9 @@ LATE = 10.0
 
 _PLAIN = re.compile(r"[\w./+@:=,-]+")
 
+_LABEL = re.compile(r"^\s*\d+:(?=\s|$)")
+"""What `srun -l` puts before a task's line."""
+
 LONG = 100.0
 """Seconds of work in a job of the array, about: starting Python takes a few, which stay under 5 %."""
 
@@ -199,8 +202,8 @@ def _last_words(folder: Path) -> str:
     """The last line of the newest log that has one."""
     logs = sorted((folder / "slurm_logs").glob("*.out"), key=lambda path: path.stat().st_mtime, reverse=True)
     for log in logs:
-        text = log.read_text(errors="replace")
-        lines = [line.strip() for line in text.splitlines() if line.strip() and "Exited with exit code" not in line]
+        said = (_LABEL.sub("", line).strip() for line in log.read_text(errors="replace").splitlines())
+        lines = [line for line in said if line and "Exited with exit code" not in line]
         if lines:
             return lines[-1][:300]
     return "it left no log"
