@@ -33,6 +33,11 @@ def test_the_command_line_wins_over_the_file_and_the_file_over_the_defaults(tmp_
         ("quickdraw.line_width=inf", "expected a finite number", ""),
         ("quickdraw.line_width=nan", "expected a finite number", ""),
         ("quickdraw.line_width=1e999", "expected a finite number", ""),
+        ("slurm.memory_gb=0", "slurm: memory_gb = 0: expected at least 1", ""),
+        ("slurm.gpus=-1", "slurm: gpus = -1: expected at least 0", ""),
+        ("slurm.largest_array=0", "slurm: largest_array = 0: expected at least 1", ""),
+        ("ray.cpus=0", "ray: cpus = 0: expected more than 0", ""),
+        ("ray.memory_gb=-0.5", "ray: memory_gb = -0.5: expected at least 0", ""),
     ],
 )
 def test_a_wrong_setting_is_refused_by_name(change: str, message: str, hint: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from build_bench import config, stages, store
 from build_bench.builders.changeit import ChangeItBuilder
 from build_bench.demo import SETTINGS
 from build_bench.errors import InputError
+from build_bench.executors.jobs import Job, Outcome
 from build_bench.executors.local import Local
 from build_bench.raw_sources.changeit import ChangeIt
 from build_bench.records import Plan
@@ -84,3 +85,25 @@ def test_a_source_that_is_gone_altogether_is_named(work: Work) -> None:
     shutil.rmtree(work.raw)
     with pytest.raises(InputError, match="changeit"):
         run(work)
+
+
+class Remembers:
+    """Does the work, and keeps the job: a cluster's goes on when whoever submitted it is killed."""
+
+    def attempt(self, job: Job, numbers: Sequence[int]) -> Iterator[Outcome]:
+        self.job = job
+        yield from Local(1).attempt(job, numbers)
+
+
+def test_a_job_that_outlives_its_driver_makes_nothing_twice_and_nothing_of_another_plan(work: Work) -> None:
+    engine = Remembers()
+    stages.build(work, config.read([NAME], None, SETTINGS), [NAME], engine)
+    made = {path: path.stat().st_mtime_ns for path in work.frames(NAME).iterdir()}
+    assert len(made) > 1
+    engine.job.do(1)
+    assert {path: path.stat().st_mtime_ns for path in work.frames(NAME).iterdir()} == made
+    stages.build(work, config.read([NAME], None, [*SETTINGS, f"{NAME}.limit=3"]), [NAME], Local(1))
+    made = {path: path.stat().st_mtime_ns for path in work.frames(NAME).iterdir()}
+    with pytest.raises(InputError, match="changeit was planned otherwise meanwhile"):
+        engine.job.do(1)
+    assert {path: path.stat().st_mtime_ns for path in work.frames(NAME).iterdir()} == made

@@ -123,3 +123,9 @@ def test_an_interrupted_run_goes_on_and_a_limit_and_a_refresh_hold(
 def test_a_model_behind_a_server_is_asked_from_here(work: Work) -> None:
     with pytest.raises(UsageError, match="openai:x is asked over the network"):
         predict(work, "openai:x", request(), Local(1), 2)
+
+
+def test_a_baseline_that_is_none_is_no_surprise_on_the_nodes(work: Work) -> None:
+    with pytest.raises(UsageError, match="no baseline 'foo'"):
+        predict(work, "baseline:foo", request(), Local(1), 1)
+    assert not work.jobs.exists()

@@ -152,7 +152,7 @@ def render(work: Work, config: Config, scenario: str, engine: Engine) -> list[Sh
     builder, raw = _open(work, scenario, config.settings[scenario], config.seed)
     if missing:
         builder.prepare(raw, all_plans(work, scenario))
-        _spread(_Rendering(work, config, scenario, tuple(wanted)), missing, engine)
+        _spread(_Rendering(work, config, scenario, tuple(wanted), _planned_of(work, scenario)), missing, engine)
     builder.finish(raw)
     stamps = [stamp for path in shard_paths(work, scenario) if (stamp := read_stamp(path))]
     known = [rejection for rejection in store.read_rejections(work.rejected(scenario)) if rejection.stage == "plan"]
@@ -169,9 +169,21 @@ class _Rendering:
     config: Config
     scenario: str
     wanted: tuple[Shard, ...]
+    planned_of: str
+    """A cluster's job may outlive the plan that it was submitted for."""
 
     def __call__(self, number: int) -> None:
-        _render_shard(self.work, self.config, self.scenario, number, self.wanted[number])
+        """Raises `InputError` if the plan is another by now: its rows aren't those that the shard's key stands for."""
+        made = read_stamp(self.work.shard(self.scenario, number))
+        if made and made.key == self.wanted[number].key:
+            return  # by another run, while this waited in a cluster's queue
+        self.check_plan()
+        _render_shard(self, number)
+
+    def check_plan(self) -> None:
+        """Raise `InputError` if the plan isn't that which was cut into `wanted`."""
+        if _planned_of(self.work, self.scenario) != self.planned_of:
+            raise InputError(f"{self.scenario} was planned otherwise meanwhile", "run the same again")
 
     def exists(self, number: int) -> bool:
         return self.work.shard(self.scenario, number).exists()
@@ -242,8 +254,15 @@ def _open(work: Work, scenario: str, settings: Any, seed: int) -> tuple[Builder[
     return builder, builder.open(work.raw / scenario, work.scratch(scenario))
 
 
-def _render_shard(work: Work, config: Config, scenario: str, number: int, shard: Shard) -> None:
+def _planned_of(work: Work, scenario: str) -> str:
+    """What the plan on disk was made of."""
+    return store.digest_of(store.stamp_of(work.plans(scenario)))
+
+
+def _render_shard(rendering: _Rendering, number: int) -> None:
     """Render one shard. A sample whose frames can't be made is rejected."""
+    work, config, scenario = rendering.work, rendering.config, rendering.scenario
+    shard = rendering.wanted[number]
     builder, raw = _open(work, scenario, config.settings[scenario], config.seed)
     rejected: list[Rejection] = []
     samples = frames = 0
@@ -274,6 +293,7 @@ def _render_shard(work: Work, config: Config, scenario: str, number: int, shard:
         writer.write_table(pa.Table.from_pylist(batch, schema.RENDERED))
         if rejected:
             _check_source(work, config, scenario, shard)
+        rendering.check_plan()
         writer.add_key_value_metadata(store.metadata(asdict(ShardStamp(shard.key, samples, frames, tuple(rejected)))))
 
 

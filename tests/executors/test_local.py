@@ -153,6 +153,16 @@ def test_a_mistake_of_the_program_is_called_one(tmp_path: Path) -> None:
     assert "mistake in build-bench" in failed.value.hint
 
 
+def needs_more_memory_than_there_is(_folder: Path, _number: int) -> None:
+    raise MemoryError
+
+
+def test_want_of_memory_is_no_mistake_of_the_program(tmp_path: Path) -> None:
+    with pytest.raises(BuildBenchError, match="its memory ran out") as failed:
+        list(spread(job(tmp_path, needs_more_memory_than_there_is, 1), Local(1)))
+    assert "--workers" in failed.value.hint
+
+
 def test_results_come_back_from_processes_and_the_first_exception_ends_a_run() -> None:
     assert sorted(local.run(abs, [-3, 2, -1], 2)) == [1, 2, 3]
     with pytest.raises(TypeError):

@@ -5,6 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import signal
+import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -15,7 +18,8 @@ import pytest
 from build_bench import config, demo, stages
 from build_bench.builders import Builder
 from build_bench.demo import SETTINGS
-from build_bench.errors import InputError, UsageError
+from build_bench.errors import InputError, NetworkError, UsageError
+from build_bench.executors import on_ray
 from build_bench.executors.engines import engine
 from build_bench.executors.jobs import Engine, spread
 from build_bench.executors.local import Local
@@ -43,6 +47,21 @@ def cluster() -> Iterator[Any]:
     yield nodes
     ray.shutdown()
     nodes.shutdown()
+
+
+def test_the_cluster_that_another_program_has_for_itself_is_not_joined(tmp_path: Path) -> None:
+    """Each of two programs has its own. First of all here: `cluster` is one that anybody may join."""
+    (tmp_path / "connect.py").write_text(
+        "import subprocess, sys\n"
+        "from build_bench.executors.on_ray import OnRay, RaySettings\n"
+        "OnRay(RaySettings(), 1)._connect()\n"
+        "if sys.argv[1:]:\n"
+        "    subprocess.run([sys.executable, __file__], check=True)\n"
+    )
+    environment = {name: text for name, text in os.environ.items() if name != "RAY_ADDRESS"}
+    command = [sys.executable, "connect.py", "another"]
+    ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert ended.stderr.count("on Ray, a cluster of this machine's own: 1 cores") == 2
 
 
 def test_two_nodes_give_the_same_bytes_as_this_process(
@@ -120,3 +139,13 @@ def test_settings_come_from_the_configuration_and_mistakes_are_named(tmp_path: P
         config.read(NAMES, None, ["slurm.partitoin=x"])
     with pytest.raises(UsageError, match="slurm: options: '=x': expected NAME=VALUE"):
         config.read(NAMES, None, ["slurm.options==x"])
+
+
+def test_an_address_at_which_nothing_listens_is_named_at_once(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # bound, but nobody listens
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        for spelled in (address, f"ray://{address}"):
+            with pytest.raises(NetworkError, match=f"no Ray cluster at {spelled}") as failed:
+                on_ray._check_there(spelled)
+            assert "ray start" in failed.value.hint

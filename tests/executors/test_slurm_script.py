@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from build_bench.errors import BuildBenchError, UsageError
+from build_bench.errors import BuildBenchError, InputError, UsageError
 from build_bench.executors import on_slurm
 from build_bench.executors.jobs import spread
 from build_bench.executors.on_slurm import OnSlurm, SlurmSettings
@@ -52,6 +52,36 @@ def test_the_script_says_what_the_configuration_says_and_lies_in_the_work_folder
     assert "qos" not in script
     assert f"export PATH={Path(sys.executable).parent}:$PATH\n" in script
     assert f"launch_pickled_pipeline {asked.folder}/executor.pik" in script
+
+
+def test_a_job_of_several_arrays_is_known_by_all_of_them(submitted: Path, tmp_path: Path) -> None:
+    sbatch = tmp_path / "bin" / "sbatch"
+    sbatch.write_text(
+        f'#!/bin/sh\necho x >> {tmp_path}/count; echo "Submitted batch job $(wc -l < {tmp_path}/count)"\n'
+    )
+    asked, engine = job(tmp_path, nothing, 50), OnSlurm(SlurmSettings(largest_array=20), 50)
+    record = engine._submit(asked, asked.numbers)
+    assert (record.job, record.end) == ("1,2,3", "scancel 1 2 3")
+
+
+def test_arrays_that_were_taken_are_ended_when_the_next_is_refused(submitted: Path, tmp_path: Path) -> None:
+    for name, text in {
+        "sbatch": f'test ! -e {tmp_path}/full || exit 1; touch {tmp_path}/full; echo "Submitted batch job 7"',
+        "scancel": f'echo "$@" > {tmp_path}/ended',
+    }.items():
+        (tmp_path / "bin" / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / "bin" / name).chmod(0o755)
+    asked, engine = job(tmp_path, nothing, 50), OnSlurm(SlurmSettings(largest_array=20), 50)
+    with pytest.raises(InputError, match="sbatch refused the job"):
+        list(spread(asked, engine))
+    assert (tmp_path / "ended").read_text() == "7\n"
+    assert not asked.record.exists()
+
+
+def test_the_last_words_of_a_log_are_what_was_said_and_not_its_label(tmp_path: Path) -> None:
+    (tmp_path / "slurm_logs").mkdir()
+    (tmp_path / "slurm_logs" / "7_0.out").write_text("0: Fatal Python error: Aborted\n0: \n0:\n")
+    assert on_slurm._last_words(tmp_path) == "Fatal Python error: Aborted"
 
 
 def test_without_slurm_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -84,6 +84,10 @@ def _named(error: BaseException) -> BuildBenchError:
         return EverywhereError(f"{error.filename or 'the work folder'} can't be written: {error.strerror}", KEPT)
     if isinstance(error, OSError):
         return InputError(str(error), KEPT)
+    if isinstance(error, MemoryError):  # pyarrow's is one
+        return BuildBenchError(
+            "its memory ran out", "try fewer --workers, or on a cluster a larger memory_gb in its table of --config"
+        )
     return BuildBenchError(
         f"unexpected {type(error).__name__}: {error}", "this is a mistake in build-bench: please report it"
     )

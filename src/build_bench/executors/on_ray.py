@@ -14,11 +14,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from build_bench.errors import BuildBenchError, NetworkError, UsageError
-from build_bench.executors import notice
+from build_bench.executors import cores, notice
 from build_bench.executors.jobs import Job, Outcome, problem
 
 LOOK = 10.0
 """Seconds after which the cluster is asked again whether anything goes on."""
+
+_START = "start it with ray start --head; the table ray of --config, or RAY_ADDRESS, names it as HOST:PORT"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +28,20 @@ class RaySettings:
     """The table `ray` of a configuration."""
 
     address: str = ""
-    """Of the cluster; empty: RAY_ADDRESS, or the one that runs on this machine, or one of this machine's cores."""
+    """Of the cluster; empty: RAY_ADDRESS, or what `ray start` began on this machine, or one of this machine's cores."""
     cpus: float = 1.0
     """Per task."""
     memory_gb: float = 2.0
     """Per task."""
     gpus: float = 0.0
     """Per task, to predict."""
+
+    def __post_init__(self) -> None:
+        if self.cpus <= 0:
+            raise ValueError(f"cpus = {self.cpus:g}: expected more than 0, or all tasks would begin at once")
+        for name in ("memory_gb", "gpus"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} = {getattr(self, name):g}: expected at least 0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +79,27 @@ class OnRay:
             return
         quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
         address = self.settings.address or os.environ.get("RAY_ADDRESS")
+        if address:
+            _check_there(address)
+        elif self._started(quiet):
+            return
         try:
-            ray.init(address=address or "auto", **quiet)
-            notice(f"on Ray: {len(_nodes())} nodes, {ray.cluster_resources().get('CPU', 0):g} cores")
-        except ConnectionError as error:
-            if address:
-                raise NetworkError(f"there is no Ray cluster at {address}: {error}", "start it: ray start") from error
-            ray.init(num_cpus=self.workers, include_dashboard=False, **quiet)
-            cores = ray.cluster_resources().get("CPU", 0)
-            notice(f"on Ray, a cluster of this machine's own: {cores:g} cores")
+            ray.init(address=address, **quiet)
+        except (ConnectionError, ValueError, ImportError) as error:
+            raise NetworkError(f"Ray can't be reached at {address or 'its address'}: {error}", _START) from error
+        notice(f"on Ray: {len(_nodes())} nodes, {ray.cluster_resources().get('CPU', 0):g} cores")
+
+    def _started(self, quiet: dict[str, Any]) -> bool:
+        """Whether a cluster of this machine's cores could be started: not if there is one that `ray start` began. That
+        of another program isn't joined, as "auto" would do: it ends with that program."""
+        import ray
+
+        try:
+            ray.init(num_cpus=self.workers or cores(), include_dashboard=False, **quiet)
+        except ValueError:  # who joins a cluster has no say in its cores
+            return False
+        notice(f"on Ray, a cluster of this machine's own: {ray.cluster_resources().get('CPU', 0):g} cores")
+        return True
 
     def _needs(self) -> dict[str, float]:
         """What a task reserves. Raises `UsageError` if no node has so much: Ray would wait for one."""
@@ -94,6 +115,17 @@ class OnRay:
                 "ask for less per task: --set ray.memory_gb=1",
             )
         return {"num_cpus": needs["CPU"], "memory": needs["memory"], "num_gpus": needs["GPU"]}
+
+
+def _check_there(address: str) -> None:
+    """Raise `NetworkError` if nothing listens at HOST:PORT: Ray would try for five minutes."""
+    host, colon, port = address.rpartition("://")[2].rpartition(":")
+    if not (colon and port.isdigit()):
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=LOOK).close()
+    except (OSError, OverflowError) as error:
+        raise NetworkError(f"there is no Ray cluster at {address}: {error}", _START) from error
 
 
 def _nodes() -> list[dict[str, float]]:

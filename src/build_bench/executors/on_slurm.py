@@ -34,6 +34,9 @@ LATE = 10.0
 
 _PLAIN = re.compile(r"[\w./+@:=,-]+")
 
+_LABEL = re.compile(r"^\s*\d+:(?=\s|$)")
+"""What `srun -l` puts before a task's line."""
+
 LONG = 100.0
 """Seconds of work in a job of the array, about: starting Python takes a few, which stay under 5 %."""
 
@@ -62,6 +65,9 @@ class SlurmSettings:
     """The cluster's MaxArraySize."""
 
     def __post_init__(self) -> None:
+        for name, least in (("memory_gb", 1), ("cpus", 1), ("gpus", 0), ("largest_array", 1)):
+            if getattr(self, name) < least:
+                raise ValueError(f"{name} = {getattr(self, name)}: expected at least {least}")
         for option in self.options.split():
             if not option.partition("=")[0].strip("-"):
                 raise ValueError(f'options: {option!r}: expected NAME=VALUE, as in "constraint=skylake"')
@@ -71,8 +77,14 @@ class _Record(msgspec.Struct):
     """The job that was submitted last."""
 
     job: str
+    """Its number; of one that is too large for an array, those of its arrays, with commas between."""
     key: str
     numbers: tuple[int, ...]
+
+    @property
+    def end(self) -> str:
+        """The command that ends it."""
+        return f"scancel {self.job.replace(',', ' ')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +104,7 @@ class OnSlurm:
             if _alive(record.job):
                 notice(
                     f"{job.name}: Slurm's job {record.job} goes on; the same command waits for it again, "
-                    f"scancel {record.job} ends it"
+                    f"{record.end} ends it"
                 )
             raise
         job.record.unlink(missing_ok=True)
@@ -107,7 +119,7 @@ class OnSlurm:
         if record.key != job.key:
             raise BuildBenchError(
                 f"{job.name}: Slurm's job {record.job} is still working on what is no longer asked for",
-                f"end it with scancel {record.job}, and run the same again",
+                f"end it with {record.end}, and run the same again",
             )
         notice(f"{job.name}: waiting for Slurm's job {record.job}, which was submitted before")
         return record
@@ -125,12 +137,14 @@ class OnSlurm:
         try:
             script.run()
         except (OSError, subprocess.CalledProcessError) as error:
+            if script.submitted:  # of several arrays, some are taken, then a limit is met
+                subprocess.run(["scancel", *script.submitted], check=False)
             raise InputError(
                 f"{job.name}: sbatch refused the job (its message is above): {error}",
                 f"the script is {job.folder / 'launch_script.slurm'}; the table slurm of --config sets partition, "
                 "account, time and memory",
             ) from error
-        record = _Record(str(script.job_id), job.key, tuple(numbers))
+        record = _Record(",".join(script.submitted), job.key, tuple(numbers))
         store.write_bytes(job.record, msgspec.json.encode(record))
         notice(f"{job.name}: Slurm's job {record.job}, {len(numbers)} {job.what}s; logs and script in {job.folder}")
         return record
@@ -188,8 +202,8 @@ def _last_words(folder: Path) -> str:
     """The last line of the newest log that has one."""
     logs = sorted((folder / "slurm_logs").glob("*.out"), key=lambda path: path.stat().st_mtime, reverse=True)
     for log in logs:
-        text = log.read_text(errors="replace")
-        lines = [line.strip() for line in text.splitlines() if line.strip() and "Exited with exit code" not in line]
+        said = (_LABEL.sub("", line).strip() for line in log.read_text(errors="replace").splitlines())
+        lines = [line for line in said if line and "Exited with exit code" not in line]
         if lines:
             return lines[-1][:300]
     return "it left no log"

@@ -23,6 +23,8 @@ class Script(SlurmPipelineExecutor):  # type: ignore[misc]
     """An array job that does `task`. `size`: tasks, tasks per job of the array, jobs at a time."""
 
     def __init__(self, job: Job, task: Task, settings: SlurmSettings, size: tuple[int, int, int | None]) -> None:
+        self.submitted: list[str] = []
+        """Of each array: a large job is several, one after another."""
         tasks, each, at_once = size
         options = [option.lstrip("-").partition("=") for option in settings.options.split()]
         account = {"account": settings.account} if settings.account else {}
@@ -44,6 +46,16 @@ class Script(SlurmPipelineExecutor):  # type: ignore[misc]
             logging_dir=str(job.folder),
             slurm_logs_folder=str(job.folder / "slurm_logs"),
         )
+
+    @property
+    def job_id(self) -> str | None:
+        """The array that was submitted last: the next one waits for it."""
+        return self.submitted[-1] if self.submitted else None
+
+    @job_id.setter
+    def job_id(self, job: object) -> None:
+        if job is not None:
+            self.submitted.append(str(job))
 
     def get_sbatch_args(self, max_array: int = 1) -> dict[str, Any]:
         """Without a partition the cluster's default."""

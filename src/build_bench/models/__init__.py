@@ -82,8 +82,10 @@ def cache_name(name: str) -> str:
 
     A folder's place is this machine's business: its own name is kept, with a digest of what lies in it.
     """
-    _class_of(name)
+    model = _class_of(name)
     kind, _, own = name.partition(":")
+    if kind == "baseline":
+        model(own, Options())  # no more than a check of its name
     if kind != "hf":
         return name
     if Path(own).is_dir():
