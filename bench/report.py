@@ -2,8 +2,9 @@
 
     python bench/report.py [--json FILE] [--only NAME ...]
 
-Each script of this folder is run by itself and appends its results to a file, of which the report is made; with --json
-that file is kept, and one that is there already is reported without running anything again.
+Each script of this folder is run by itself. Those that know --json append their results to a file, of which the table
+and the plot are made; what the others print is quoted. With --json that file is kept, and one that is there already is
+reported without running anything again.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def main() -> None:
         failed = [] if file.exists() else [name for name in names if not run(name, file)]
         rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     (DOCS / "benchmarks.md").write_text(page(rows), encoding="utf-8")
-    (DOCS / "benchmarks.svg").write_text(plot([row for row in rows if row["ratio"]]), encoding="utf-8")
+    (DOCS / "benchmarks.svg").write_text(plot([row for row in rows if row.get("ratio")]), encoding="utf-8")
     print(f"\n{len(rows)} results in {DOCS / 'benchmarks.md'}")
     if failed:
         sys.exit(f"these failed: {', '.join(failed)}")
@@ -52,7 +53,14 @@ def main() -> None:
 def run(name: str, file: Path) -> bool:
     """Run a benchmark; whether it came to its end."""
     print(f"# {name}", flush=True)
-    return subprocess.run([sys.executable, "-u", HERE / f"{name}.py", "--json", file], check=False).returncode == 0
+    script = HERE / f"{name}.py"
+    if "results.options" in script.read_text(encoding="utf-8"):
+        return subprocess.run([sys.executable, "-u", script, "--json", file], check=False).returncode == 0
+    done = subprocess.run([sys.executable, "-u", script], check=False, stdout=subprocess.PIPE, text=True)
+    print(done.stdout)
+    with file.open("a", encoding="utf-8") as lines:
+        lines.write(json.dumps({"bench": name, "printed": done.stdout.strip()}) + "\n")
+    return done.returncode == 0
 
 
 def machine() -> str:
@@ -82,14 +90,22 @@ def page(rows: Sequence[Row]) -> str:
         "![Ratios of ours to the peer](benchmarks.svg)",
     ]
     for bench in dict.fromkeys(row["bench"] for row in rows):
-        lines += ["", f"## {bench}", "", "| what | ours | peer | ratio | wanted | peak MiB |"]
-        lines += ["| --- | ---: | ---: | ---: | --- | ---: |"]
-        for row in rows:
-            if row["bench"] == bench:
+        found = [row for row in rows if row["bench"] == bench]
+        lines += ["", f"## {bench}"]
+        lines += [f"\n{_lower(row['printed'])}" for row in found if "printed" in row]
+        if measured := [row for row in found if "printed" not in row]:
+            lines += ["", "| what | ours | peer | ratio | wanted | peak MiB |"]
+            lines += ["| --- | ---: | ---: | ---: | --- | ---: |"]
+            for row in measured:
                 ours, peer, ratio, peak = (_number(row[key]) for key in ("ours", "peer", "ratio", "peak_mib"))
                 what = row["what"].replace("|", "\\|")
                 lines.append(f"| {what} | {ours} {row['unit']} | {peer} | {ratio} | {row['wanted']} | {peak} |")
     return "\n".join(lines) + "\n"
+
+
+def _lower(printed: str) -> str:
+    """What a script printed, its headings below that of the script."""
+    return "\n".join(f"#{line}" if line.startswith("#") else line for line in printed.splitlines())
 
 
 def _number(value: float | None) -> str:
@@ -101,8 +117,8 @@ def _number(value: float | None) -> str:
 def plot(rows: Sequence[Row]) -> str:
     """A dot per ratio on a logarithmic scale; 1 is as much as the peer."""
     left, width, line = 430, 470, 20
-    low = math.floor(min(math.log10(row["ratio"]) for row in rows))
-    high = math.ceil(max(math.log10(row["ratio"]) for row in rows) + 1e-9)
+    low = math.floor(min((math.log10(row["ratio"]) for row in rows), default=0))
+    high = math.ceil(max((math.log10(row["ratio"]) for row in rows), default=0) + 1e-9)
     scale = width / max(high - low, 1)
     height = line * (len(rows) + 3)
     parts = [

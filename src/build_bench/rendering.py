@@ -7,6 +7,7 @@ a function of: whatever its number, it is rendered once.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -38,6 +39,8 @@ class Shard:
     first: int
     count: int
     key: str
+    seconds: float
+    """What rendering takes, about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,18 +91,19 @@ def shards(work: Work, config: Config, scenario: str) -> list[Shard]:
     raw = builder.open(work.raw / scenario, work.scratch(scenario))
     found: list[Shard] = []
     parts: list[str] = []
-    first, group = 0, ""
+    first, group, seconds = 0, "", 0.0
     shortest, longest = builder.shard // 3, builder.shard * 8 // 3
     for row, plan in enumerate(_framed(work, scenario)):
         boundary = _hash(plan.group) % (builder.shard - shortest) == 0
         full = len(parts) >= longest or (len(parts) >= shortest and boundary)
         if parts and plan.group != group and full:
-            found.append(Shard(first, len(parts), store.digest_of([builder.render_version, parts])))
-            first, parts = row, []
+            found.append(Shard(first, len(parts), store.digest_of([builder.render_version, parts]), seconds))
+            first, parts, seconds = row, [], 0.0
         parts.append(_part(builder, plan, raw))
+        seconds += builder.seconds(plan.recipe)
         group = plan.group
     if parts:
-        found.append(Shard(first, len(parts), store.digest_of([builder.render_version, parts])))
+        found.append(Shard(first, len(parts), store.digest_of([builder.render_version, parts]), seconds))
     return found
 
 
@@ -190,17 +194,19 @@ class _Rendering:
 
 
 def _spread(rendering: _Rendering, missing: list[int], engine: Engine) -> None:
-    """Render the shards `missing`, those that take longest first, so that no worker begins a long one at the end."""
+    """Render the shards `missing`, those that take longest first, so that no worker begins a long one at the end.
+
+    Those that take about as long come in the order of the plans, of which some row groups are kept in memory.
+    """
     work, scenario, wanted = rendering.work, rendering.scenario, rendering.wanted
-    seconds = dict(zip(missing, _seconds(rendering, missing), strict=True))
     job = Job(
         name=f"render {scenario}",
         key=store.digest_of([shard.key for shard in wanted]),
         folder=work.jobs / f"render-{scenario}",
         do=rendering,
-        numbers=tuple(sorted(missing, key=lambda number: (-seconds[number], number))),
+        numbers=tuple(sorted(missing, key=lambda number: (-round(math.log2(wanted[number].seconds)), number))),
         exists=rendering.exists,
-        seconds=sum(seconds.values()) / len(seconds),
+        seconds=sum(wanted[number].seconds for number in missing) / len(missing),
         what="shard",
     )
     total, rejected = sum(wanted[number].count for number in missing), 0
@@ -210,18 +216,6 @@ def _spread(rendering: _Rendering, missing: list[int], engine: Engine) -> None:
             rejected += len(stamp.rejected) if stamp else 0
             progress.mark(f"{rejected:,} rejected" if rejected else "")
             progress.add(wanted[number].count)
-
-
-def _seconds(rendering: _Rendering, missing: list[int]) -> list[float]:
-    """What each shard takes, about."""
-    builder = rendering.config.builder(rendering.scenario)
-    return [
-        sum(
-            builder.seconds(recipe)
-            for recipe in planned(rendering.work, rendering.scenario, shard.first, shard.count)["recipe"].to_pylist()
-        )
-        for shard in (rendering.wanted[number] for number in missing)
-    ]
 
 
 def is_fresh(work: Work, config: Config, scenario: str) -> bool:
