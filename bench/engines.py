@@ -39,7 +39,7 @@ SECONDS = 40
 def main() -> None:
     parser = results.options(__doc__)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--drawings", type=int, default=30, metavar="N", help="of each word")
+    parser.add_argument("--drawings", type=int, default=100, metavar="N", help="of each word")
     parser.add_argument("--videos", type=int, default=24)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

@@ -106,7 +106,7 @@ def test_only_what_the_limit_has_is_rendered_and_status_says_what_changed_withou
     assert found["coco"]["frames"] == 3
     assert answer(drawn, "status", "--limit", "3")["scenarios"]["coco"]["stale"] == []
     (stale,) = answer(drawn, "status")["scenarios"]["coco"]["stale"]
-    assert "limit = 3 then, None now" in stale
+    assert "limit = 3 then, none now" in stale
 
 
 def test_the_manifest_tells_the_limit_that_the_plan_was_made_with(drawn: Path) -> None:

@@ -285,11 +285,15 @@ def _stale(work: Work, config: Config, scenario: str, plan: planning.PlanStamp |
 def _settings_changed(config: Config, scenario: str, plan: planning.PlanStamp) -> str:
     now = config.values(scenario)
     changed = [
-        f"{key} = {plan.settings.get(key)!r} then, {now.get(key)!r} now"
+        f"{key} = {_said(plan.settings.get(key))} then, {_said(now.get(key))} now"
         for key in {**now, **plan.settings}
         if plan.settings.get(key) != now.get(key)
     ]
     return f" ({', '.join(changed)}: the same --set, --limit and --config go with every command)" if changed else ""
+
+
+def _said(value: Any) -> str:
+    return "none" if value is None else repr(value)
 
 
 def defects(config: Config, scenarios: Sequence[str], report: dict[str, Any]) -> dict[str, int]:

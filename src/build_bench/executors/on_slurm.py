@@ -136,11 +136,11 @@ class OnSlurm:
         )
         try:
             script.run()
-        except (OSError, subprocess.CalledProcessError) as error:
+        except subprocess.CalledProcessError as error:
             if script.submitted:  # of several arrays, some are taken, then a limit is met
                 subprocess.run(["scancel", *script.submitted], check=False)
             raise InputError(
-                f"{job.name}: sbatch refused the job (its message is above): {error}",
+                f"{job.name}: sbatch refused the job, and said why above",
                 f"the script is {job.folder / 'launch_script.slurm'}; the table slurm of --config sets partition, "
                 "account, time and memory",
             ) from error
