@@ -49,8 +49,8 @@ def main() -> None:
         found += start_ups(root)
     print("\n| what | ours | peer | ratio | wanted |\n| --- | --- | --- | --- | --- |")
     for one in found:
-        ratio = one.ratio if one.ratio is not None else one.ours / one.peer if one.peer else 0
-        print(f"| {one.what} | {one.ours:.2f} {one.unit} | {one.peer or 0:.2f} | {ratio:.2f} | {one.wanted} |")
+        peer, gain = f"{one.peer:.2f}" if one.peer else "", f"{one.ratio:.2f}" if one.ratio else ""
+        print(f"| {one.what} | {one.ours:.2f} {one.unit} | {peer} | {gain} | {one.wanted} |")
     results.write(asked.json, found)
 
 

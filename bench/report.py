@@ -1,10 +1,10 @@
-"""One report of all benchmarks: a table and a plot, with the machine named, in docs/benchmarks.md.
+"""One report of all benchmarks: tables and a plot, with the machine named, in docs/benchmarks.md.
 
     python bench/report.py [--json FILE] [--only NAME ...]
 
-Each script of this folder is run by itself. Those that know --json append their results to a file, of which the table
-and the plot are made; what the others print is quoted. With --json that file is kept, and one that is there already is
-reported without running anything again.
+Each script of this folder is run by itself, and what it prints is quoted. Those that know --json append their results
+to a file too, of which the plot is made. With --json that file is kept, and one that is there already is reported
+without running anything again.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ def run(name: str, file: Path) -> bool:
     """Run a benchmark; whether it came to its end."""
     print(f"# {name}", flush=True)
     script = HERE / f"{name}.py"
-    if "results.options" in script.read_text(encoding="utf-8"):
-        return subprocess.run([sys.executable, "-u", script, "--json", file], check=False).returncode == 0
-    done = subprocess.run([sys.executable, "-u", script], check=False, stdout=subprocess.PIPE, text=True)
+    knows = any(line.startswith("from parts") and "results" in line for line in script.read_text("utf-8").splitlines())
+    command = [sys.executable, "-u", script, *(["--json", file] if knows else [])]
+    done = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
     print(done.stdout)
     with file.open("a", encoding="utf-8") as lines:
         lines.write(json.dumps({"bench": name, "printed": done.stdout.strip()}) + "\n")
@@ -90,16 +90,8 @@ def page(rows: Sequence[Row]) -> str:
         "![Ratios of ours to the peer](benchmarks.svg)",
     ]
     for bench in dict.fromkeys(row["bench"] for row in rows):
-        found = [row for row in rows if row["bench"] == bench]
         lines += ["", f"## {bench}"]
-        lines += [f"\n{_lower(row['printed'])}" for row in found if "printed" in row]
-        if measured := [row for row in found if "printed" not in row]:
-            lines += ["", "| what | ours | peer | ratio | wanted | peak MiB |"]
-            lines += ["| --- | ---: | ---: | ---: | --- | ---: |"]
-            for row in measured:
-                ours, peer, ratio, peak = (_number(row[key]) for key in ("ours", "peer", "ratio", "peak_mib"))
-                what = row["what"].replace("|", "\\|")
-                lines.append(f"| {what} | {ours} {row['unit']} | {peer} | {ratio} | {row['wanted']} | {peak} |")
+        lines += [f"\n{_lower(row['printed'])}" for row in rows if row["bench"] == bench and "printed" in row]
     return "\n".join(lines) + "\n"
 
 
@@ -133,7 +125,7 @@ def plot(rows: Sequence[Row]) -> str:
         parts.append(f'<text x="{x:.0f}" y="{height - line}" text-anchor="middle" fill="#444">{10.0**power:g}</text>')
     for at, row in enumerate(rows, 1):
         x, y = left + (math.log10(row["ratio"]) - low) * scale, line * at + line / 2
-        what = row["what"] if len(row["what"]) <= 66 else f"{row['what'][:64]}..."
+        what = row["what"] if len(row["what"]) <= 60 else f"{row['what'][:58]}..."
         parts.append(f'<text x="{left - 10}" y="{y + 4:.0f}" text-anchor="end" fill="#222">{escape(what)}</text>')
         parts.append(f'<circle cx="{x:.1f}" cy="{y:.0f}" r="4" fill="#1558b0"/>')
         parts.append(f'<text x="{x + 8:.1f}" y="{y + 4:.0f}" fill="#222">{_number(row["ratio"])}</text>')
