@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -62,6 +63,32 @@ def test_the_cluster_that_another_program_has_for_itself_is_not_joined(tmp_path:
     command = [sys.executable, "connect.py", "another"]
     ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
     assert ended.stderr.count("on Ray, a cluster of this machine's own: 1 cores") == 2
+
+
+def test_a_folder_named_from_here_is_found_on_nodes_that_began_elsewhere(
+    cluster: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    work = Work(Path("work"), Path("work/raw"))
+    demo.draw(work.raw, ["coco"])
+    stages.build(work, config.read(["coco"], None, SETTINGS), ["coco"], OnRay(SMALL, None))
+    assert [*work.frames("coco").iterdir()]
+
+
+def test_a_cluster_that_was_killed_and_left_its_address_is_not_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "connect.py").write_text(
+        "from build_bench.executors.on_ray import OnRay, RaySettings\nOnRay(RaySettings(), 1)._connect()\n"
+    )
+    with tempfile.TemporaryDirectory(prefix="r") as folder:  # short: sockets lie in it
+        left = Path(folder, "ray", "ray_current_cluster")
+        left.parent.mkdir()
+        left.write_text("127.0.0.1:9")
+        environment = {name: text for name, text in os.environ.items() if name != "RAY_ADDRESS"}
+        ended = subprocess.run(
+            [sys.executable, "connect.py"], cwd=tmp_path, env={**environment, "RAY_TMPDIR": folder},
+            capture_output=True, text=True, check=True, timeout=120,
+        )  # fmt: skip
+    assert "on Ray, a cluster of this machine's own: 1 cores" in ended.stderr
 
 
 def test_two_nodes_give_the_same_bytes_as_this_process(

@@ -21,6 +21,7 @@ LOOK = 10.0
 """Seconds after which the cluster is asked again whether anything goes on."""
 
 _START = "start it with ray start --head; the table ray of --config, or RAY_ADDRESS, names it as HOST:PORT"
+_TOKEN = "this cluster wants a token: set RAY_AUTH_MODE=token where ~/.ray/auth_token is that of its head"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,25 +82,18 @@ class OnRay:
         address = self.settings.address or os.environ.get("RAY_ADDRESS")
         if address:
             _check_there(address)
-        elif self._started(quiet):
+        elif not _begun_here():  # not "auto", which joins that of another program and ends with it
+            ray.init("local", num_cpus=self.workers or cores(), include_dashboard=False, **quiet)
+            notice(f"on Ray, a cluster of this machine's own: {ray.cluster_resources().get('CPU', 0):g} cores")
             return
         try:
-            ray.init(address=address, **quiet)
+            ray.init(address, **quiet)
         except (ConnectionError, ValueError, ImportError) as error:
-            raise NetworkError(f"Ray can't be reached at {address or 'its address'}: {error}", _START) from error
+            raise NetworkError(
+                f"Ray can't be reached at {address or 'its address'}: {error}",
+                _TOKEN if "AuthenticationError" in str(error.__cause__) else _START,
+            ) from error
         notice(f"on Ray: {len(_nodes())} nodes, {ray.cluster_resources().get('CPU', 0):g} cores")
-
-    def _started(self, quiet: dict[str, Any]) -> bool:
-        """Whether a cluster of this machine's cores could be started: not if there is one that `ray start` began. That
-        of another program isn't joined, as "auto" would do: it ends with that program."""
-        import ray
-
-        try:
-            ray.init(num_cpus=self.workers or cores(), include_dashboard=False, **quiet)
-        except ValueError:  # who joins a cluster has no say in its cores
-            return False
-        notice(f"on Ray, a cluster of this machine's own: {ray.cluster_resources().get('CPU', 0):g} cores")
-        return True
 
     def _needs(self) -> dict[str, float]:
         """What a task reserves. Raises `UsageError` if no node has so much: Ray would wait for one."""
@@ -117,15 +111,26 @@ class OnRay:
         return {"num_cpus": needs["CPU"], "memory": needs["memory"], "num_gpus": needs["GPU"]}
 
 
-def _check_there(address: str) -> None:
-    """Raise `NetworkError` if nothing listens at HOST:PORT: Ray would try for five minutes."""
+def _begun_here() -> bool:
+    """Whether there is a cluster that `ray start` began on this machine. One that was killed leaves its address."""
+    from ray._private.utils import read_ray_address
+
+    try:
+        return _check_there(read_ray_address() or "")
+    except NetworkError:
+        return False
+
+
+def _check_there(address: str) -> bool:
+    """Whether `address` is HOST:PORT. Raises `NetworkError` if nothing listens there: Ray would try for minutes."""
     host, colon, port = address.rpartition("://")[2].rpartition(":")
     if not (colon and port.isdigit()):
-        return
+        return False
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=LOOK).close()
     except (OSError, OverflowError) as error:
         raise NetworkError(f"there is no Ray cluster at {address}: {error}", _START) from error
+    return True
 
 
 def _nodes() -> list[dict[str, float]]:
