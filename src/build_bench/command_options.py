@@ -13,6 +13,7 @@ import click
 
 if TYPE_CHECKING:
     from build_bench.config import Config
+    from build_bench.mirror import Mirror
     from build_bench.store import Work
 
 Command = Callable[..., None]
@@ -31,14 +32,18 @@ class Common:
     split: str = "test"
     per_class: int | None = None
     most: int | None = None
+    mirror: Mirror | None = None
+    """Of a work folder in an object store."""
 
     def work(self, default: str = "work") -> Work:
         """The work folder; the training split's lies in the test's, and is built of the same sources."""
         from build_bench.store import Work
 
-        root = _folder("--work", self.work_folder or Path(default))
-        raw = _folder("--raw", self.raw) if self.raw else root / "raw"
-        return Work(root / "train", raw, test=root) if self.split == "train" else Work(root, raw)
+        root = self.mirror.folder if self.mirror else self.work_folder or Path(default)
+        raw = self.raw or root / "raw"
+        if self.split == "train":
+            return Work(root / "train", raw, test=root, shared=self.mirror)
+        return Work(root, raw, shared=self.mirror)
 
     def config(
         self, scenarios: Sequence[str], changes: Iterable[str] = (), base: Mapping[str, Any] | None = None
@@ -69,19 +74,24 @@ class Common:
         click.echo(json.dumps(result, indent=2, sort_keys=True) if self.as_json else "\n".join(lines))
 
 
-def _folder(name: str, path: Path) -> Path:
-    """A folder that every machine sees, as a path or file:// address; no other address is one."""
-    from build_bench.errors import UsageError
-
+def _located(path: Path | None) -> Path | str | None:
+    """A folder, as a path or file:// address; of another address its text, whose slashes `Path` took for one."""
     scheme, colon, rest = str(path).partition(":/")
     if not colon or len(scheme) < 2 or not scheme.isalnum():
         return path
-    if scheme == "file":
-        return Path("/", rest.lstrip("/"))
-    raise UsageError(
-        f"{name} {scheme}://{rest}: files are renamed and read by offset there, which needs a folder that all see",
-        "name one on a shared disk, or mount it",
-    )
+    return Path("/", rest.lstrip("/")) if scheme == "file" else f"{scheme}://{rest.lstrip('/')}"
+
+
+def _raw_folder(path: Path | None) -> Path | None:
+    from build_bench.errors import UsageError
+
+    located = _located(path)
+    if isinstance(located, str):
+        raise UsageError(
+            f"--raw {located}: sources are read by offset, which needs a folder that all machines see",
+            "leave --raw out: those below raw/ of a --work address are brought to where they are read",
+        )
+    return located
 
 
 def option(*names: str, **attributes: Any) -> Callable[[Command], Command]:
@@ -104,12 +114,21 @@ def common(command: Command) -> Command:
         as_json: bool, verbose: bool, **rest: Any,
     ) -> None:  # fmt: skip
         scale = {name: rest.pop(name) for name in ("split", "per_class", "most") if name in rest}
-        command(Common(work, raw, config, changes, seed, as_json, **scale), **rest)
+        located, raw = _located(work), _raw_folder(raw)
+        if not isinstance(located, str):
+            command(Common(located, raw, config, changes, seed, as_json, **scale), **rest)
+            return
+        from build_bench.mirror import Mirror
+
+        mirror = Mirror.of(located)
+        with mirror.opened():
+            command(Common(None, raw, config, changes, seed, as_json, **scale, mirror=mirror), **rest)
 
     folder = click.Path(path_type=Path, file_okay=False)
     file = click.Path(path_type=Path, dir_okay=False, exists=True)
     shared: list[Callable[[Command], Command]] = [
-        option("--work", type=folder, help="Where everything is made.  [default: ./work]"),
+        option("--work", type=folder,
+                     help="Where everything is made; a folder, or s3://BUCKET/NAME.  [default: ./work]"),
         option("--raw", type=folder, help="Where the sources lie; only fetch writes there.  [default: <work>/raw]"),
         option("--config", type=file, help="Settings as TOML, a table per scenario."),
         option("--set", "changes", multiple=True, metavar="KEY=VALUE",

@@ -114,6 +114,7 @@ class Journal:
         rows = [row for path in paths for row in _read(path)]
         if rows:
             predictions.merge(self._place.work, self._place.model, self._place.scenario, rows, self._inputs)
+            self._place.work.give(predictions.path_of(self._place.work, self._place.model, self._place.scenario))
             Refresh(self._place).add(rows)
         for path in paths:
             path.unlink(missing_ok=True)

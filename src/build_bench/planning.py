@@ -56,7 +56,7 @@ def inputs(work: Work, config: Config, scenario: str, raw: Reader) -> dict[str, 
         "the settings": config.values(scenario),
         "the prompts": manifests.text(f"prompts/{scenario}.toml"),
         "the program": code_digest(),
-        "the source": [str(work.raw.resolve()), files, raw.below],
+        "the source": [work.raw_name, files, raw.below],
         "a table beside the source": config.builder(scenario).beside(),
     }
     return {name: store.digest_of(part) for name, part in parts.items()}

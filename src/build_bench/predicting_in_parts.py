@@ -45,6 +45,7 @@ def predict(work: Work, name: str, request: Request, engine: Engine, parts: int 
     if not name.startswith(SPREADS):
         raise UsageError(f"{name} is asked over the network, from here", "leave --executor out; see --concurrency")
     started = time.monotonic()
+    work = work.absolute()
     model = models.cache_name(name)
     with predicting.alone(work, model):
         tasks = predicting.tasks_of(work, model, request)
@@ -77,6 +78,7 @@ class _Asking:
 
     def __call__(self, part: int) -> None:
         model = None
+        self.work.bring(*self.reads)
         for scenario in self.request.scenarios:
             place = Place(self.work, self.model, scenario)
             shown = inputs.read(self.work, scenario, save=False)
@@ -86,7 +88,19 @@ class _Asking:
             if ids := (task.ids & mine) - journal.known():
                 model = model or models.load(self.name, self.request.options)
                 predicting.ask(replace(task, ids=ids), model, [], journal)
+        self.work.give(*self.journals(part))
         store.write_bytes(self._mark(part), b"")
+
+    @property
+    def reads(self) -> tuple[Path, ...]:
+        """What a part reads: what is asked, and what was answered."""
+        answered = self.work.predictions / predictions.folder_name(self.model), Place(self.work, self.model, "").folder
+        shown = [(self.work.plans(name), self.work.frames(name)) for name in self.request.scenarios]
+        return (*answered, self.work.own / "inputs", *(path for paths in shown for path in paths))
+
+    def journals(self, part: int) -> list[Path]:
+        """What a part leaves."""
+        return [part_path(Place(self.work, self.model, name), part) for name in self.request.scenarios]
 
     def is_done(self, part: int) -> bool:
         return self._mark(part).exists()
@@ -114,15 +128,16 @@ def _spread(asking: _Asking, tasks: Sequence[Task], total: int, engine: Engine) 
     )
     if not job.record.exists():
         shutil.rmtree(job.folder, ignore_errors=True)  # marks of a run that was killed
+    asking.work.give(*asking.reads)
     with _watched(asking, tasks, total):
-        for _ in spread(job, engine):
-            pass
+        for part in spread(job, engine):
+            asking.work.bring(*asking.journals(part))
 
 
 @contextmanager
 def _watched(asking: _Asking, tasks: Sequence[Task], total: int) -> Iterator[None]:
     """Show how many samples all machines have asked for, as their journals grow."""
-    paths = [part_path(task.place, part) for task in tasks for part in range(asking.parts)]
+    paths = [path for part in range(asking.parts) for path in asking.journals(part)]
     over = threading.Event()
 
     def watch() -> None:

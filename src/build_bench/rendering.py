@@ -149,6 +149,7 @@ def shard_paths(work: Work, scenario: str) -> list[Path]:
 
 def render(work: Work, config: Config, scenario: str, engine: Engine) -> list[ShardStamp]:
     """Render what is missing or stale, drop what no plan asks for, and list the rejected."""
+    work = work.absolute()
     wanted = shards(work, config, scenario)
     _renumber(work, scenario, wanted)
     missing = [number for number in range(len(wanted)) if not work.shard(scenario, number).exists()]
@@ -156,6 +157,7 @@ def render(work: Work, config: Config, scenario: str, engine: Engine) -> list[Sh
     builder, raw = _open(work, scenario, config.settings[scenario], config.seed)
     if missing:
         builder.prepare(raw, all_plans(work, scenario))
+        work.give(*_read_to_render(work, scenario), work.plans(scenario), work.frames(scenario))
         _spread(_Rendering(work, config, scenario, tuple(wanted), _planned_of(work, scenario)), missing, engine)
     builder.finish(raw)
     stamps = [stamp for path in shard_paths(work, scenario) if (stamp := read_stamp(path))]
@@ -178,14 +180,20 @@ class _Rendering:
 
     def __call__(self, number: int) -> None:
         """Raises `InputError` if the plan is another by now: its rows aren't those that the shard's key stands for."""
-        made = read_stamp(self.work.shard(self.scenario, number))
+        shard = self.work.shard(self.scenario, number)
+        self.work.bring(self.work.plans(self.scenario), shard)
+        made = read_stamp(shard)
         if made and made.key == self.wanted[number].key:
             return  # by another run, while this waited in a cluster's queue
         self.check_plan()
         _render_shard(self, number)
+        self.work.give(shard)
 
     def check_plan(self) -> None:
         """Raise `InputError` if the plan isn't that which was cut into `wanted`."""
+        plans = self.work.plans(self.scenario)
+        if not plans.exists():
+            raise InputError(f"{plans} isn't there", "every machine must see the work folder, at the same path")
         if _planned_of(self.work, self.scenario) != self.planned_of:
             raise InputError(f"{self.scenario} was planned otherwise meanwhile", "run the same again")
 
@@ -212,6 +220,7 @@ def _spread(rendering: _Rendering, missing: list[int], engine: Engine) -> None:
     total, rejected = sum(wanted[number].count for number in missing), 0
     with executors.Progress(job.name, total, "samples") as progress:
         for number in spread(job, engine):
+            work.bring(work.shard(scenario, number))
             stamp = read_stamp(work.shard(scenario, number))
             rejected += len(stamp.rejected) if stamp else 0
             progress.mark(f"{rejected:,} rejected" if rejected else "")
@@ -245,7 +254,12 @@ def _renumber(work: Work, scenario: str, wanted: list[Shard]) -> None:
 def _open(work: Work, scenario: str, settings: Any, seed: int) -> tuple[Builder[Any], Any]:
     """Builder and source: opened once per process, as a zip of 40,000 pictures takes a while to list."""
     builder = builders.made(scenario, settings, seed)
+    work.bring(*_read_to_render(work, scenario))
     return builder, builder.open(work.raw / scenario, work.scratch(scenario))
+
+
+def _read_to_render(work: Work, scenario: str) -> tuple[Path, ...]:
+    return work.raw / scenario, work.scratch(scenario)
 
 
 def _planned_of(work: Work, scenario: str) -> str:

@@ -13,9 +13,9 @@ import secrets
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import filelock
 import msgspec
@@ -32,6 +32,16 @@ STAGING = f"staging{_TEMPORARY}"
 _OURS = re.compile(rf".+\.(\d+|[0-9a-f]{{12}}|moving){re.escape(_TEMPORARY)}")
 
 
+class Shared(Protocol):
+    """Where other machines find what this one made, if they don't see its folder (`mirror`)."""
+
+    def bring(self, *paths: Path) -> None:
+        """Take over what others changed of files and folders."""
+
+    def give(self, *paths: Path) -> None:
+        """Let others have what changed here of files and folders."""
+
+
 @dataclass(frozen=True, slots=True)
 class Work:
     """The folder of contract section 3."""
@@ -40,11 +50,35 @@ class Work:
     raw: Path
     test: Path | None = None
     """Of a training split: the work folder that this one lies in, the test's."""
+    shared: Shared | None = None
+    """None: all machines see the folder itself."""
+
+    def absolute(self) -> Work:
+        """The same folder, wherever a process of another machine begins."""
+        return replace(
+            self, root=self.root.absolute(), raw=self.raw.absolute(), test=self.test.absolute() if self.test else None
+        )
+
+    def bring(self, *paths: Path) -> None:
+        """Take over what other machines changed of files and folders."""
+        if self.shared:
+            self.shared.bring(*paths)
+
+    def give(self, *paths: Path) -> None:
+        """Let other machines have what changed here of files and folders."""
+        if self.shared:
+            self.shared.give(*paths)
 
     @property
     def chosen(self) -> str:
         """What a command needs beside its name to work here, for hints."""
         return " --split train" if self.test else ""
+
+    @property
+    def raw_name(self) -> str:
+        """Which sources these are: a work folder that is moved with them has the same."""
+        raw, home = self.raw.resolve(), (self.test or self.root).resolve()
+        return str(raw.relative_to(home) if raw.is_relative_to(home) else raw)
 
     def plans(self, scenario: str) -> Path:
         """One row per sample, no pixels."""

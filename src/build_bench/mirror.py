@@ -1,0 +1,240 @@
+"""A work folder in an object store: `--work s3://bucket/bench`.
+
+Stages work in a folder of their machine, its mirror: they rename, lock and read by offset, which no object store does.
+A command first brings what changed there, works, and gives what changed here; on a cluster each task brings what it
+reads and gives what it made. What a file was when both sides were last the same is kept: so one that changed on both is
+noticed, and the next command gives what a killed one left (docs/decisions/executors.md).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import filelock
+import msgspec
+
+from build_bench import store
+from build_bench.errors import BuildBenchError, NetworkError
+from build_bench.executors import Progress, notice
+from build_bench.object_store import ObjectStore, Tell, There, within
+
+AT_ONCE = 8
+"""Files in the air."""
+
+CACHE = "BUILD_BENCH_CACHE"
+"""Where mirrors lie; else in ~/.cache/build-bench."""
+
+_OWN = re.compile(r"(.*/)?([^/]*\.partial(/.*)?|([^/]*\.)?lock|\.build-bench/(mirror\.json|(jobs|pull)/.*))")
+"""What belongs to one machine: half-written files, locks, the jobs that it submitted."""
+
+
+class Here(NamedTuple):
+    """A file of the mirror."""
+
+    size: int
+    mtime_ns: int
+
+
+class Same(NamedTuple):
+    """A file when both sides were last the same."""
+
+    version: str
+    here: Here
+
+
+@dataclass(frozen=True, slots=True)
+class Mirror:
+    """The folder in which an address is worked on, at the same path on all machines of a cluster."""
+
+    url: str
+    folder: Path
+
+    @classmethod
+    def of(cls, url: str) -> Mirror:
+        """That of an address. Raises `UsageError` if nothing that is installed reads it."""
+        url = url.rstrip("/")
+        ObjectStore(url).check()
+        caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        cache = Path(os.environ.get(CACHE) or Path(caches, "build-bench")).absolute()
+        name = re.sub(r"[^\w.-]+", "-", url.partition("://")[2])
+        return cls(url, cache / f"{name}-{hashlib.sha256(url.encode()).hexdigest()[:8]}")
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """Bring all before a command, and give all after it, even if it failed; not if a person ended it."""
+        notice(f"{self.url} is worked on in {self.folder}")
+        self.bring(self.folder)
+        try:
+            yield
+        except Exception:
+            try:
+                self.give(self.folder)
+            except BuildBenchError as error:
+                notice(f"what was made is in {self.folder} only, until the next command gives it: {error.message}")
+            raise
+        self.give(self.folder)
+
+    def bring(self, *paths: Path) -> None:
+        """Take over what changed there, of files and folders. Raises `BuildBenchError`, and takes nothing, if some of
+        it changed here too."""
+        with self._alone("bring.lock"):
+            here, there, known = self._sides(paths)
+            wanted, same, clashes = {}, dict[str, Same | None](), []
+            for name, theirs in there.items():
+                mine, former = here.get(name), known.get(name)
+                if mine and former and former.version == theirs.version:
+                    continue  # if it changed here, it is given later
+                if mine is None or (former and former.here == mine):
+                    wanted[name] = theirs.size
+                elif self._equal(name, mine, theirs):
+                    same[name] = Same(theirs.version, mine)
+                else:
+                    clashes.append(name)
+            self._refuse(clashes)
+            for name in here.keys() & known.keys() - there.keys():
+                if here[name] == known[name].here:
+                    (self.folder / name).unlink(missing_ok=True)
+                    same[name] = None
+            self._remember(same)
+            self._move("bringing", wanted, lambda name, tell: self._get(name, there[name], tell))
+
+    def give(self, *paths: Path) -> None:
+        """Put there what changed here, of files and folders. Raises `BuildBenchError`, when all else is given, if some
+        of it changed there too."""
+        here, there, known = self._sides(paths)
+        changed, same, clashes = {}, dict[str, Same | None](), []
+        for name, mine in here.items():
+            theirs, former = there.get(name), known.get(name)
+            if former and former.here == mine and theirs:
+                continue  # if it changed there, it is brought later
+            if theirs is None or (former and former.version == theirs.version):
+                changed[name] = mine.size
+            elif self._equal(name, mine, theirs):
+                same[name] = Same(theirs.version, mine)
+            else:
+                clashes.append(name)
+        self._move("giving", changed, self._put)
+        for name in known.keys() - here.keys():
+            if name in there and there[name].version == known[name].version:
+                ObjectStore(self.url).remove(name)
+            same[name] = None
+        self._remember(same)
+        self._refuse(clashes)
+
+    def _sides(self, paths: Iterable[Path]) -> tuple[dict[str, Here], dict[str, There], dict[str, Same]]:
+        """The files of `paths` here, there, and when both were the same. A path outside of the mirror has none: it is a
+        folder that all machines see."""
+        scopes = [path.relative_to(self.folder).as_posix() for path in paths if path.is_relative_to(self.folder)]
+        here: dict[str, Here] = {}
+        there: dict[str, There] = {}
+        for scope in scopes:
+            here |= _files(self.folder, scope)
+            there |= ObjectStore(self.url).files(scope)
+        known = {name: same for name, same in self._known().items() if any(within(name, scope) for scope in scopes)}
+        return here, {name: theirs for name, theirs in there.items() if not _OWN.fullmatch(name)}, known
+
+    def _get(self, name: str, theirs: There, tell: Tell) -> Same:
+        path = self.folder / name
+        with store.atomic(path) as temporary:
+            ObjectStore(self.url).get(name, temporary, tell)
+            if temporary.stat().st_size != theirs.size:
+                raise NetworkError(f"{self.url}/{name} came in part", "run the same again")
+            _set_time(temporary, theirs)
+        return Same(theirs.version, _here(path))
+
+    def _put(self, name: str, tell: Tell) -> Same:
+        path = self.folder / name
+        theirs = ObjectStore(self.url).put(path, name, tell)
+        _set_time(path, theirs)
+        return Same(theirs.version, _here(path))
+
+    def _move(self, what: str, sizes: Mapping[str, int], move: Callable[[str, Tell], Same]) -> None:
+        """Move files, several at a time, and remember those that are there."""
+        if not sizes:
+            return
+        moved: dict[str, Same | None] = {}
+        with Progress(f"{what} {self.url}", sum(sizes.values()) >> 20, "MB") as progress:
+            tell = _Telling(progress)
+            pool = ThreadPoolExecutor(AT_ONCE)
+            try:
+                for name, same in zip(sizes, pool.map(lambda name: move(name, tell), sizes), strict=True):
+                    moved[name] = same
+            finally:
+                tell.over = True
+                pool.shutdown(cancel_futures=True)
+                self._remember(moved)
+
+    def _equal(self, name: str, mine: Here, theirs: There) -> bool:
+        """Whether a file is the same on both sides: two machines may have made it."""
+        return mine.size == theirs.size and store.sha256(self.folder / name) == ObjectStore(self.url).sha256(name)
+
+    def _refuse(self, clashes: list[str]) -> None:
+        if clashes:
+            shown = ", ".join(sorted(clashes)[:3]) + (f" and {len(clashes) - 3} more" if len(clashes) > 3 else "")
+            raise BuildBenchError(
+                f"{shown}: changed in {self.url} and in {self.folder} since they were the same",
+                "remove it on the side that is wrong, and run the same again",
+            )
+
+    def _known(self) -> dict[str, Same]:
+        try:
+            return msgspec.json.decode(self._record.read_bytes(), type=dict[str, Same])
+        except (FileNotFoundError, msgspec.DecodeError):
+            return {}
+
+    def _remember(self, changes: Mapping[str, Same | None]) -> None:
+        if changes:
+            with self._alone("record.lock"):
+                known = {**self._known(), **changes}
+                store.write_bytes(
+                    self._record, msgspec.json.encode({name: same for name, same in known.items() if same})
+                )
+
+    def _alone(self, lock: str) -> filelock.BaseFileLock:
+        self._record.parent.mkdir(parents=True, exist_ok=True)
+        return filelock.FileLock(self._record.with_name(lock))
+
+    @property
+    def _record(self) -> Path:
+        return self.folder / ".build-bench" / "mirror.json"
+
+
+class _Telling:
+    """Shows the bytes that went by in megabytes, and ends all transfers when it is `over`."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress, self._bytes, self.over = progress, 0, False
+
+    def __call__(self, count: int) -> None:
+        if self.over:
+            raise InterruptedError
+        before, self._bytes = self._bytes >> 20, self._bytes + count
+        self._progress.add((self._bytes >> 20) - before)
+
+
+def _files(folder: Path, scope: str) -> dict[str, Here]:
+    """The files that are `scope` or lie in it, by their names below `folder`; links are not followed."""
+    path = folder / scope
+    found = [path] if path.is_file() else [Path(root, name) for root, _, names in os.walk(path) for name in names]
+    named = {file.relative_to(folder).as_posix(): file for file in found}
+    files = {name: file for name, file in named.items() if not (_OWN.fullmatch(name) or file.is_symlink())}
+    return {name: _here(file) for name, file in files.items()}
+
+
+def _here(path: Path) -> Here:
+    status = path.stat()
+    return Here(status.st_size, status.st_mtime_ns)
+
+
+def _set_time(path: Path, theirs: There) -> None:
+    """The store's time, on every machine: a source is known by its time."""
+    if theirs.seconds is not None:
+        os.utime(path, (theirs.seconds, theirs.seconds))

@@ -1,0 +1,218 @@
+"""What two machines change at one address: each sees the other's, nothing is lost, and no change is passed over."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import fsspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from build_bench.errors import BuildBenchError, NetworkError, UsageError
+from build_bench.mirror import Mirror
+from build_bench.object_store import ObjectStore
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"memory://{tmp_path.name}/bench"
+
+
+def two(url: str, folder: Path) -> tuple[Mirror, Mirror]:
+    """The same address on two machines."""
+    return Mirror(url, folder / "one"), Mirror(url, folder / "two")
+
+
+def write(mirror: Mirror, name: str, text: str) -> None:
+    path = mirror.folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def files(mirror: Mirror) -> dict[str, str]:
+    found = (path for path in mirror.folder.rglob("*") if path.is_file() and ".build-bench" not in path.parts)
+    return {path.relative_to(mirror.folder).as_posix(): path.read_text() for path in found}
+
+
+def test_what_one_machine_gives_another_brings_with_the_same_times(url: str, tmp_path: Path) -> None:
+    one, two_ = two(url, tmp_path)
+    for name in ("plans/coco.parquet", "raw/coco/val2014.zip", "empty"):
+        write(one, name, name if "/" in name else "")
+    one.give(one.folder)
+    two_.bring(two_.folder)
+    assert files(two_) == files(one)
+    for name in files(one):
+        assert (one.folder / name).stat().st_mtime_ns == (two_.folder / name).stat().st_mtime_ns
+
+
+def test_what_is_removed_on_one_machine_goes_on_the_other(url: str, tmp_path: Path) -> None:
+    one, two_ = two(url, tmp_path)
+    write(one, "frames/a", "a"), write(one, "frames/b", "b")
+    one.give(one.folder)
+    two_.bring(two_.folder)
+    (two_.folder / "frames/a").unlink()
+    two_.give(two_.folder)
+    one.bring(one.folder)
+    assert files(one) == {"frames/b": "b"}
+
+
+def test_a_mirror_that_lost_files_takes_them_back(url: str, tmp_path: Path) -> None:
+    """Only what a command removes goes: who empties a disk loses nothing."""
+    one, _ = two(url, tmp_path)
+    write(one, "a", "a")
+    one.give(one.folder)
+    (one.folder / "a").unlink()
+    one.bring(one.folder)
+    assert files(one) == {"a": "a"}
+
+
+def test_what_a_killed_run_left_is_kept_and_given_by_the_next(url: str, tmp_path: Path) -> None:
+    one, two_ = two(url, tmp_path)
+    write(one, "predictions/model/coco.parquet", "old")
+    one.give(one.folder)
+    write(one, "predictions/model/coco.parquet", "an answer that was paid for")
+    write(one, ".build-bench/predict/model/coco.jsonl", "another")
+    with one.opened():
+        pass
+    two_.bring(two_.folder)
+    assert files(two_) == {"predictions/model/coco.parquet": "an answer that was paid for"}
+    assert (two_.folder / ".build-bench/predict/model/coco.jsonl").read_text() == "another"
+
+
+def test_a_file_that_changed_on_both_sides_is_named_and_neither_is_lost(url: str, tmp_path: Path) -> None:
+    one, two_ = two(url, tmp_path)
+    write(one, "a", "first")
+    one.give(one.folder)
+    two_.bring(two_.folder)
+    write(one, "a", "mine"), write(two_, "a", "theirs"), write(two_, "b", "new")
+    one.give(one.folder)
+    with pytest.raises(BuildBenchError, match=r"a: changed in memory://.* and in .*two since they were the same"):
+        two_.bring(two_.folder)
+    with pytest.raises(BuildBenchError, match="a: changed in"):
+        two_.give(two_.folder)
+    one.bring(one.folder)
+    assert files(one) == {"a": "mine", "b": "new"}
+    assert files(two_) == {"a": "theirs", "b": "new"}
+    (two_.folder / "a").unlink()
+    two_.bring(two_.folder)
+    assert files(two_) == {"a": "mine", "b": "new"}
+
+
+def test_what_both_machines_made_alike_is_no_conflict(url: str, tmp_path: Path) -> None:
+    one, two_ = two(url, tmp_path)
+    write(one, "shard", "same"), write(two_, "shard", "same")
+    one.give(one.folder), two_.give(two_.folder), one.bring(one.folder)
+    assert files(one) == files(two_) == {"shard": "same"}
+
+
+def test_locks_jobs_and_half_written_files_stay_where_they_are(url: str, tmp_path: Path) -> None:
+    one, two_ = two(url, tmp_path)
+    stays = ["a.0123456789ab.partial", "dataset/staging.partial/x", ".build-bench/lock", "reports/gallery/.lock"]
+    stays += [".build-bench/jobs/render-coco/x.slurm", "train/.build-bench/jobs/x", ".build-bench/pull/x"]
+    for name in [*stays, "plans/partial.parquet", "raw/locked"]:
+        write(one, name, "x")
+    one.give(one.folder)
+    two_.bring(two_.folder)
+    assert files(two_) == {"plans/partial.parquet": "x", "raw/locked": "x"}
+
+
+def test_only_what_is_asked_for_moves(url: str, tmp_path: Path) -> None:
+    one, two_ = two(url, tmp_path)
+    for name in ("plans/coco.parquet", "plans/coco.parquet2", "raw/coco/x", "raw/coco2/x", "frames/coco/x"):
+        write(one, name, name)
+    one.give(one.folder)
+    two_.bring(two_.folder / "plans/coco.parquet", two_.folder / "raw/coco", tmp_path / "elsewhere")
+    assert [*files(two_)] == ["plans/coco.parquet", "raw/coco/x"]
+    (two_.folder / "raw/coco/x").unlink()
+    write(two_, "frames/coco/y", "y"), write(two_, "plans/mvp_n.parquet", "y")
+    two_.give(two_.folder / "frames")
+    one.bring(one.folder)
+    assert {"raw/coco/x", "frames/coco/y"} < files(one).keys()
+    assert "plans/mvp_n.parquet" not in files(one)
+
+
+def test_links_are_not_followed(url: str, tmp_path: Path) -> None:
+    one, _ = two(url, tmp_path)
+    write(one, "a", "a")
+    (one.folder / "link").symlink_to(tmp_path)
+    (one.folder / "file").symlink_to(one.folder / "a")
+    one.give(one.folder)
+    assert [*ObjectStore(url).files(".")] == ["a"]
+
+
+def test_a_download_that_breaks_off_leaves_what_was_there(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two_ = two(url, tmp_path)
+    write(one, "a", "old"), write(one, "b", "b")
+    one.give(one.folder)
+    two_.bring(two_.folder)
+    write(one, "a", "a new one")
+    one.give(one.folder)
+    whole = ObjectStore.get
+    monkeypatch.setattr(ObjectStore, "get", lambda _self, _name, to, _tell: to.write_text("a n"))
+    with pytest.raises(NetworkError, match="/a came in part"):
+        two_.bring(two_.folder)
+    assert files(two_) == {"a": "old", "b": "b"}
+    monkeypatch.setattr(ObjectStore, "get", whole)
+    two_.bring(two_.folder)
+    assert files(two_) == {"a": "a new one", "b": "b"}
+
+
+def test_what_failed_is_given_as_far_as_it_came(url: str, tmp_path: Path) -> None:
+    one, two_ = two(url, tmp_path)
+
+    def fail() -> None:
+        with one.opened():
+            write(one, "frames/a", "a")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    two_.bring(two_.folder)
+    assert files(two_) == {"frames/a": "a"}
+
+
+def test_an_address_that_nothing_reads_is_refused_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match="--work ftpx://host/bench: Protocol not known"):
+        Mirror.of("ftpx://host/bench")
+    monkeypatch.setattr(fsspec.core, "url_to_fs", lambda _url: (_ for _ in ()).throw(ImportError("Install s3fs")))
+    with pytest.raises(UsageError, match="Install s3fs"):
+        Mirror.of("s3://bucket/bench")
+
+
+def test_addresses_that_are_written_alike_have_folders_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BUILD_BENCH_CACHE", "/fast/disk")
+    folders = {Mirror.of(url).folder for url in ("memory://a/b", "memory://a-b", "memory://a/b/", "memory://a%20b/é")}
+    assert len(folders) == 3
+    assert all(folder.parent == Path("/fast/disk") for folder in folders)
+
+
+CHANGE = st.tuples(st.sampled_from(["one", "two"]), st.sampled_from("abc"), st.sampled_from([None, "x", "y", "longer"]))
+
+
+@given(st.lists(CHANGE, max_size=12))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_who_works_in_turns_sees_one_folder(
+    tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[str, str, str | None]]
+) -> None:
+    """Machines that open the address one after the other: what they see is what one folder would hold."""
+    folder = tmp_path_factory.mktemp("turns")
+    mirrors = {name: Mirror(f"memory://{folder.name}/bench", folder / name) for name in ("one", "two")}
+    expected: dict[str, str] = {}
+    for at, (who, name, text) in enumerate(changes):
+        mirror = mirrors[who]
+        with mirror.opened():
+            assert files(mirror) == expected
+            if text is None:
+                (mirror.folder / name).unlink(missing_ok=True)
+                expected.pop(name, None)
+            else:
+                write(mirror, name, text)
+                os.utime(mirror.folder / name, (at, at))  # a clock of its own
+                expected[name] = text
+    for mirror in mirrors.values():
+        mirror.bring(mirror.folder)
+        assert files(mirror) == expected
