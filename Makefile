@@ -48,8 +48,8 @@ check: $(VENV)/dev            ## format, lint, types, import contracts, tests
 bench: $(VENV)/dev $(VENV)/bench  ## measure against the nearest peers, side by side: docs/benchmarks.md
 	$(BIN)/python -u bench/report.py
 
-bench-scale: $(VENV)/bench    ## cost against size: three sizes, each ten times the one before
-	$(BIN)/python -u bench/linear.py
+bench-scale: $(VENV)/dev $(VENV)/bench    ## cost against size: three sizes, each ten times the one before
+	$(BIN)/python -u bench/report.py --only linear
 
 clean:                        ## remove what make made, not what was built with it
 	rm -rf $(VENV) build dist *.egg-info

@@ -7,7 +7,7 @@ The file is generated and seeded: H.264 at 30 pictures a second, three B picture
 five seconds, moving texture with grain. ffmpeg is the one on the path, else the one that imageio-ffmpeg brings, else
 that row is left out.
 
-    python bench/changeit_frames.py [ROUNDS [SECONDS]]
+    python bench/changeit_frames.py [--rounds N] [--seconds N] [--json FILE]
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import os
 import shutil
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -27,11 +26,12 @@ from pathlib import Path
 import av
 import numpy as np
 from av.video.frame import VideoFrame
+from parts.results import Result, options, within, write
 
 from build_bench.builders.changeit_steps import grid
 from build_bench.raw_sources.changeit_video import THREADS, Video, filtered
 
-WIDTH, HEIGHT, RATE, ROUNDS, SECONDS = 1280, 720, 30, 5, 60
+WIDTH, HEIGHT, RATE = 1280, 720, 30
 
 
 def generate(path: Path, seconds: int) -> None:
@@ -82,7 +82,12 @@ def digest(frame: VideoFrame) -> str:
     return hashlib.md5(frame.to_ndarray().tobytes()).hexdigest()
 
 
-def main(rounds: int, seconds: int) -> None:
+def main() -> None:
+    parser = options(__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=int, default=60)
+    asked = parser.parse_args()
+    rounds, seconds = asked.rounds, asked.seconds
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "video.mp4"
         generate(path, seconds)
@@ -118,14 +123,18 @@ def main(rounds: int, seconds: int) -> None:
     print(f"all {len(expected)} pictures equal to the pixel{'' if program else '; there is no ffmpeg here'}\n")
     print(f"| way | seconds | of the processor | share of {peer}'s time (per round) | of its processor time |")
     print("|---|---|---|---|---|")
+    results = []
     for way, runs in times.items():
-        shares = [
-            statistics.median(own[at] / other[at] for own, other in zip(runs, times[peer], strict=True))
-            for at in (0, 1)
-        ]
-        wall, used = (statistics.median(values) for values in zip(*runs, strict=True))
+        walls, useds = zip(*runs, strict=True)
+        peer_walls, peer_useds = zip(*times[peer], strict=True)
+        shares = within(walls, peer_walls), within(useds, peer_useds)
+        wall, used = statistics.median(walls), statistics.median(useds)
         print(f"| {way} | {wall:.2f} | {used:.2f} | {shares[0]:.2f} | {shares[1]:.2f} |")
+        if way.startswith("build_bench"):
+            what = f"ChangeIt, {way.removeprefix('build_bench, ')}; peer: {peer}"
+            results.append(Result(what, used, statistics.median(peer_useds), "CPU s", "<= 1", ratio=shares[1]))
+    write(asked.json, results)
 
 
 if __name__ == "__main__":
-    main(*(int(value) for value in (*sys.argv[1:3], *(ROUNDS, SECONDS)[len(sys.argv) - 1 :])))
+    main()

@@ -3,7 +3,7 @@
 5,000 boxes, nine directions, three granularities, sixteen steps per axis: 3,312 candidates a box. Both ways are given
 the same draws and must make the same picks. Rounds interleaved; the ratio is within a round.
 
-    python bench/coco_crops.py [BOXES] [ROUNDS]
+    python bench/coco_crops.py [--boxes N] [--rounds N] [--json FILE]
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 import random
 import statistics
-import sys
 import time
 
 import numpy as np
+from parts.results import Result, options, within, write
 
 from build_bench.crops import DIRECTIONS, GRANULARITIES, LEVELS, ZOOM, Bounds, Search
 
@@ -133,7 +133,12 @@ def loop(boxes: list[Box], sizes: list[tuple[int, int]], draws: list[tuple[int, 
     return picks
 
 
-def main(n: int, rounds: int) -> None:
+def main() -> None:
+    parser = options(__doc__)
+    parser.add_argument("--boxes", type=int, default=5_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    asked = parser.parse_args()
+    n, rounds = asked.boxes, asked.rounds
     boxes, sizes = draw_boxes(n)
     draw = random.Random(1)
     draws = [(draw.getrandbits(32), draw.getrandbits(32), draw.getrandbits(32)) for _ in boxes]
@@ -152,10 +157,11 @@ def main(n: int, rounds: int) -> None:
     print("| way | seconds | times as fast (per round) |")
     print("|---|---|---|")
     for way, runs in seconds.items():
-        faster = statistics.median(p / r for p, r in zip(seconds["Python loop"], runs, strict=True))
-        print(f"| {way} | {statistics.median(runs):.2f} | {faster:.1f} |")
+        print(f"| {way} | {statistics.median(runs):.2f} | {within(seconds['Python loop'], runs):.1f} |")
+    mine, loops = seconds.values()
+    what, ratio = f"COCO: first views of {n:,} boxes; peer: a Python loop", within(mine, loops)
+    write(asked.json, [Result(what, statistics.median(mine), statistics.median(loops), "s", ratio=ratio)])
 
 
 if __name__ == "__main__":
-    given = [int(value) for value in sys.argv[1:]]
-    main(*(given + [5000, 3][len(given) :]))
+    main()

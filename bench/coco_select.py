@@ -3,7 +3,7 @@
 Each way in a process of its own, rounds interleaved; what is compared is the ratio within a round. The file is
 generated (40,504 images, about 290,000 annotations with polygons, 160 MB), seeded. Imports are not measured.
 
-    python bench/coco_select.py [ROUNDS]
+    python bench/coco_select.py [--rounds N] [--json FILE]
 """
 
 from __future__ import annotations
@@ -18,10 +18,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from argparse import SUPPRESS
 from hashlib import sha256
 from pathlib import Path
 
-IMAGES, ROUNDS = 40_504, 5
+from parts.results import Result, options, within, write
+
+IMAGES = 40_504
 
 
 def generate(path: Path) -> None:
@@ -94,7 +97,22 @@ def measure(way: str, root: Path) -> None:
     print(seconds, cpu, peak, len(found), sha256(repr(found).encode()).hexdigest())
 
 
-def main(rounds: int) -> None:
+def main() -> None:
+    parser = options(__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--generate", type=Path, help=SUPPRESS)
+    parser.add_argument("--measure", nargs=2, help=SUPPRESS)
+    asked = parser.parse_args()
+    if asked.generate:
+        generate(asked.generate)
+    elif asked.measure:
+        measure(asked.measure[0], Path(asked.measure[1]))
+    else:
+        write(asked.json, compare(asked.rounds))
+
+
+def compare(rounds: int) -> list[Result]:
+    """Measure and print; returns what came of it."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         (root / "annotations").mkdir()
@@ -117,17 +135,20 @@ def main(rounds: int) -> None:
     print("| way | seconds | times as fast | CPU seconds | times as fast | peak MiB | share of the peer's memory |")
     print("|---|---|---|---|---|---|---|")
     for way, runs in results.items():
-        faster = statistics.median(p[0] / r[0] for p, r in zip(peer, runs, strict=True))
-        leaner = statistics.median(p[1] / r[1] for p, r in zip(peer, runs, strict=True))
-        memory = statistics.median(r[2] / p[2] for p, r in zip(peer, runs, strict=True))
-        seconds, cpu, peak = (statistics.median(values) for values in zip(*runs, strict=True))
+        mine, theirs = ([*zip(*each, strict=True)] for each in (runs, peer))
+        faster, leaner, memory = within(theirs[0], mine[0]), within(theirs[1], mine[1]), within(mine[2], theirs[2])
+        seconds, cpu, peak = (statistics.median(values) for values in mine)
         print(f"| {way} | {seconds:.2f} | {faster:.1f} | {cpu:.2f} | {leaner:.1f} | {peak:.0f} | {memory:.2f} |")
+    mine, theirs = ([*zip(*results[way], strict=True)] for way in WAYS)
+    what = "COCO: images of one object in val2014; peer: pycocotools"
+    (seconds, _, peak), (their_seconds, _, their_peak) = (
+        [statistics.median(v) for v in each] for each in (mine, theirs)
+    )
+    return [
+        Result(what, seconds, their_seconds, "s", "<= 0.067", peak, within(mine[0], theirs[0])),
+        Result(f"{what}, memory", peak, their_peak, "MiB", "<= 1", peak, within(mine[2], theirs[2])),
+    ]
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--generate"]:
-        generate(Path(sys.argv[2]))
-    elif sys.argv[1:2] == ["--measure"]:
-        measure(sys.argv[2], Path(sys.argv[3]))
-    else:
-        main(int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS)
+    main()

@@ -5,14 +5,13 @@
 2. SCALE million samples x 22 (18: 396 million predictions), generated: the same query streaming, peak memory under
    4 GiB; beside pandas on the largest size that pandas can hold here, with the cost per row at three sizes.
 
-    python bench/filter_scale.py [--scale MILLIONS] [--pandas MILLIONS] [--rounds N]
+    python bench/filter_scale.py [--scale MILLIONS] [--pandas MILLIONS] [--rounds N] [--json FILE]
 
 Each way in a process of its own, rounds interleaved; what is compared is the ratio within a round.
 """
 
 from __future__ import annotations
 
-import argparse
 import resource
 import shutil
 import statistics
@@ -21,6 +20,8 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+from parts.results import Result, options, within, write
 
 MODELS = 22
 SCENARIOS = ("rod", "vsod", "mvp_n", "imagenet_c", "quickdraw", "changeit", "coco")
@@ -162,38 +163,46 @@ WAYS = {"ours": ours, "pandas": pandas}
 
 
 def main() -> None:
-    options = argparse.ArgumentParser()
-    options.add_argument("--scale", type=float, default=18, help="million samples")
-    options.add_argument("--pandas", type=float, default=1, help="million samples for pandas")
-    options.add_argument("--rounds", type=int, default=5)
-    options.add_argument("--measure", nargs=3)
-    options.add_argument("--generate", nargs=3)
-    chosen = options.parse_args()
+    parser = options(__doc__)
+    parser.add_argument("--scale", type=float, default=18, help="million samples")
+    parser.add_argument("--pandas", type=float, default=1, help="million samples for pandas")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--measure", nargs=3)
+    parser.add_argument("--generate", nargs=3)
+    chosen = parser.parse_args()
     if chosen.measure:
         measure(chosen.measure[0], Path(chosen.measure[1]), int(chosen.measure[2]))
     elif chosen.generate:
         {"cache": cache, "large": large}[chosen.generate[0]](Path(chosen.generate[1]), int(chosen.generate[2]))
     else:
         with tempfile.TemporaryDirectory() as folder:
-            compare_small(Path(folder) / "small", chosen.rounds)
-            compare_large(Path(folder) / "large", chosen.scale, chosen.pandas)
+            few = compare_small(Path(folder) / "small", chosen.rounds)
+            write(chosen.json, [*few, *compare_large(Path(folder) / "large", chosen.scale, chosen.pandas)])
 
 
-def compare_small(root: Path, rounds: int) -> None:
+def compare_small(root: Path, rounds: int) -> list[Result]:
     child("--generate", "cache", root, 18_000)
     ways = ["import polars, read", "filter", "audit, 100 thresholds"]
     times: dict[str, list[float]] = {way: [] for way in ways}
+    peaks: dict[str, float] = {}
     for _ in range(rounds):
         for way in ways:
-            times[way].append(float(child("--measure", way, root, 0)[0]))
+            seconds, peak, _ = child("--measure", way, root, 0)
+            times[way].append(float(seconds))
+            peaks[way] = max(float(peak), peaks.get(way, 0))
     print(f"## 18,000 samples x {MODELS} models, {rounds} rounds, target: within 3 times the first\n")
     print("| way | median s | of the first |\n| --- | --- | --- |")
+    results, limit = [], statistics.median(times[ways[0]])
     for way, found in times.items():
-        share = statistics.median(a / b for a, b in zip(found, times[ways[0]], strict=True))
-        print(f"| {way} | {statistics.median(found):.2f} | {share:.2f} |")
+        share, middle = within(found, times[ways[0]]), statistics.median(found)
+        print(f"| {way} | {middle:.2f} | {share:.2f} |")
+        if way != ways[0]:
+            what = f"{way} of 18,000 x {MODELS}; limit: reading them"
+            results.append(Result(what, middle, limit, "s", "<= 3", peaks[way], share))
+    return results
 
 
-def compare_large(root: Path, scale: float, held: float) -> None:
+def compare_large(root: Path, scale: float, held: float) -> list[Result]:
     parts, most = max(1, round(scale * 1e6 / PART)), max(1, round(held * 1e6 / PART))
     start = time.perf_counter()
     child("--generate", "large", root, max(parts, most))
@@ -206,12 +215,18 @@ def compare_large(root: Path, scale: float, held: float) -> None:
     found = {}
     for way, n in runs:
         seconds, peak, answer = child("--measure", way, root, n)
-        found[way, n] = float(seconds), answer
+        found[way, n] = float(seconds), answer, float(peak)
         rows = n * PART * MODELS / 1e6
         print(f"| {way} | {rows:,.0f} | {float(seconds):.1f} | {rows / float(seconds):.1f} | {float(peak):,.0f} |")
-    (mine, said), (theirs, other) = found["ours", most], found["pandas", most]
+    (mine, said, peak), (theirs, other, _) = found["ours", most], found["pandas", most]
     assert said == other, f"the ways differ: {said}, {other}"
     print(f"\npandas takes {theirs / mine:.1f} times as long; target: at least 5, and under 4096 MiB")
+    half, large = (found["ours", n][2] for n in sorted({n for _, n in found})[-2:])
+    few, all_of_them = (f"{n * PART * MODELS / 1e6:,.0f} M predictions" for n in (most, parts))
+    return [
+        Result(f"filter of {few}; peer: pandas", mine, theirs, "s", "<= 0.2", peak),
+        Result(f"filter of {all_of_them}, memory; limit: that of half as many", large, half, "MiB", "<= 1.3", large),
+    ]
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 Each way in a process of its own, rounds interleaved; what is compared is the ratio within a round, the page cache warm.
 The tar is generated: names as in noise.tar, 7 to 19 kB each, 50,000 of them (0.7 GB), or 250,000 (3.4 GB) with --full.
 
-    python bench/imagenet_c_pick.py [--full] [ROUNDS]
+    python bench/imagenet_c_pick.py [--full] [--rounds N] [--json FILE]
 
 Ours is measured twice: `index` makes the index and uses it, `again` finds the one kept from before.
 """
@@ -19,13 +19,15 @@ import tarfile
 import tempfile
 import time
 import zlib
+from argparse import SUPPRESS
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from parts.results import Result, options, within, write
 
-IMAGES, PER_CLASS, CORRUPTION, SEVERITIES, ROUNDS = 50, 5, "gaussian_noise", (5, 4, 3, 2, 1), 5
+IMAGES, PER_CLASS, CORRUPTION, SEVERITIES = 50, 5, "gaussian_noise", (5, 4, 3, 2, 1)
 
 
 def generate(root: Path, classes: int) -> None:
@@ -96,7 +98,24 @@ def measure(way: str, root: Path, scratch: Path) -> None:
     print(seconds, peak, count, size, crc)
 
 
-def main(classes: int, rounds: int) -> None:
+def main() -> None:
+    parser = options(__doc__)
+    parser.add_argument("--full", action="store_true", help="all 1,000 classes")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--generate", nargs=2, help=SUPPRESS)
+    parser.add_argument("--measure", nargs=3, help=SUPPRESS)
+    asked = parser.parse_args()
+    if asked.generate:
+        generate(Path(asked.generate[0]), int(asked.generate[1]))
+    elif asked.measure:
+        way, *folders = asked.measure
+        measure(way, *map(Path, folders))
+    else:
+        write(asked.json, compare(1000 if asked.full else 200, asked.rounds))
+
+
+def compare(classes: int, rounds: int) -> list[Result]:
+    """Measure and print; returns what came of it."""
     with tempfile.TemporaryDirectory() as folder:
         root, scratch = Path(folder) / "imagenet_c", Path(folder) / "scratch"
         # in a process of its own: a child starts with its parent's peak on its account
@@ -115,19 +134,19 @@ def main(classes: int, rounds: int) -> None:
     print(f"{count} of {classes * IMAGES * 5} members, {size:.1f} GB, {rounds} rounds interleaved, medians\n")
     print("| way | seconds | times as fast as tarfile | peak MiB |")
     print("|---|---|---|---|")
+    found = []
     for way, runs in results.items():
-        faster = statistics.median(p[0] / r[0] for p, r in zip(peer, runs, strict=True))
-        seconds, peak = (statistics.median(values) for values in zip(*runs, strict=True))
-        print(f"| {way} | {seconds:.2f} | {faster:.1f} | {peak:.0f} |")
+        (mine, peaks), (theirs, _) = (zip(*each, strict=True) for each in (runs, peer))
+        seconds, peak = statistics.median(mine), statistics.median(peaks)
+        print(f"| {way} | {seconds:.2f} | {within(theirs, mine):.1f} | {peak:.0f} |")
+        if way != "tarfile":
+            what = f"ImageNet-C: {count} of {classes * IMAGES * 5} members, {NAMES[way]}; peer: tarfile"
+            found.append(Result(what, seconds, statistics.median(theirs), "s", "<= 1", peak, within(mine, theirs)))
+    return found
+
+
+NAMES = {"index": "index made", "again": "index kept"}
 
 
 if __name__ == "__main__":
-    arguments = sys.argv[1:]
-    if arguments[:1] == ["--generate"]:
-        generate(Path(arguments[1]), int(arguments[2]))
-    elif arguments[:1] == ["--measure"]:
-        measure(arguments[1], Path(arguments[2]), Path(arguments[3]))
-    else:
-        full = "--full" in arguments
-        numbers = [int(word) for word in arguments if word.isdigit()]
-        main(1000 if full else 200, numbers[0] if numbers else ROUNDS)
+    main()

@@ -76,7 +76,7 @@ def report(sizes: list[int], found: dict[str, list[list[Spent]]]) -> list[Result
 def main() -> None:
     parser = options(__doc__)
     parser.add_argument("--samples", type=int, default=34_500)
-    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--work", type=Path, help="a folder on a disk with room: 36 kB a sample")
     chosen = parser.parse_args()
     most = max(1, chosen.samples // 345)

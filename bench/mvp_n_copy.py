@@ -5,7 +5,7 @@ ratio within a round. The proof that a picture decodes comes before the copy, on
 itself beside Pillow's decoding; `whole stage` is both, with plans read, in one process. The pictures are generated,
 seeded: 224 x 224 pixels, some 80 kB each, four to a set.
 
-    python bench/mvp_n_copy.py [ROUNDS]
+    python bench/mvp_n_copy.py [--rounds N] [--json FILE]
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import pickle
 import shutil
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 import zipfile
@@ -27,6 +26,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from parts.results import Result, options, within, write
 from PIL import Image
 
 from build_bench import config, imaging, planning, rendering, schema
@@ -37,7 +37,7 @@ from build_bench.records import Plan
 from build_bench.rendering import BATCH_BYTES
 from build_bench.store import Work
 
-CLASSES_USED, VIEWS, SIDE, ROUNDS = 6, 80, 224, 7
+CLASSES_USED, VIEWS, SIDE = 6, 80, 224
 
 
 def picture(draw: np.random.Generator) -> bytes:
@@ -103,7 +103,11 @@ def timed(way: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def main(rounds: int) -> None:
+def main() -> None:
+    parser = options(__doc__)
+    parser.add_argument("--rounds", type=int, default=7)
+    asked = parser.parse_args()
+    rounds = asked.rounds
     with tempfile.TemporaryDirectory() as name:
         root, out = Path(name), Path(name) / "out"
         there, here = root / "stored" / "pictures", out / "copied"
@@ -134,13 +138,19 @@ def main(rounds: int) -> None:
     print(f"{len(views)} pictures of {SIDE} x {SIDE}, {size / 1e6:.0f} MB, {rounds} rounds interleaved, medians\n")
     print("| way | MB/s | of cp (per round) |")
     print("|---|---|---|")
+    found = []
+    copied = size / 1e6 / statistics.median(seconds["cp"])
     for way, taken in seconds.items():
-        share = statistics.median(b / a for a, b in zip(taken, seconds["cp"], strict=True))
-        print(f"| {way} | {size / 1e6 / statistics.median(taken):.0f} | {share:.2f} |")
-    faster = statistics.median(b / a for a, b in zip(proofs, decodings, strict=True))
-    micros = statistics.median(proofs) / len(pictures) * 1e6
+        speed, share = size / 1e6 / statistics.median(taken), within(seconds["cp"], taken)
+        print(f"| {way} | {speed:.0f} | {share:.2f} |")
+        if way != "cp":
+            found.append(Result(f"MVP-N: pictures {way}; peer: cp", speed, copied, "MB/s", ratio=share))
+    micros, decoded = (statistics.median(taken) / len(pictures) * 1e6 for taken in (proofs, decodings))
+    faster = within(decodings, proofs)
     print(f"\nThe proof that a picture decodes: {micros:.0f} us each, {faster:.1f} times as fast as decoding it.")
+    what = "MVP-N: proof that a picture decodes; peer: Pillow's decoding"
+    write(asked.json, [*found, Result(what, micros, decoded, "us", "<= 1", ratio=within(proofs, decodings))])
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS)
+    main()

@@ -3,12 +3,11 @@
 Each stage runs in a process of its own over generated sources of 3,450 QuickDraw samples (345 words) and about 5,000
 COCO samples (40,504 images). No stage holds all frames: compare the peaks with the size of the frames.
 
-    python bench/pipeline.py [--lines N]     N drawings per word, default 2,000
+    python bench/pipeline.py [--lines N] [--json FILE]     N drawings per word, default 2,000
 """
 
 from __future__ import annotations
 
-import argparse
 import csv
 import io
 import json
@@ -18,6 +17,8 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from parts.results import Result, options, write
 
 from build_bench import manifests
 from build_bench.demo import SETTINGS
@@ -43,7 +44,7 @@ elif stage == "render":
 else:
     count = release.assemble(work, read, [scenario])["scenarios"][scenario]["built"]
 seconds = time.perf_counter() - start
-print(f"{count:,} | {count / seconds:,.0f} | {peak() / 1024:,.0f} | {baseline / 1024:,.0f}")
+print(count, count / seconds, peak() / 1024, baseline / 1024)
 """
 
 
@@ -101,12 +102,13 @@ def coco(root: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options(__doc__)
     parser.add_argument("--lines", type=int, default=2_000)
-    lines = parser.parse_args().lines
+    asked = parser.parse_args()
+    results = []
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        quickdraw(root / "raw" / "quickdraw", lines)
+        quickdraw(root / "raw" / "quickdraw", asked.lines)
         coco(root / "raw" / "coco")
         print("\n## The stages at the paper's size, one process each\n")
         print("| scenario | stage | samples | samples/s | peak MiB | of it before the stage |")
@@ -115,11 +117,14 @@ def main() -> None:
             settings = [setting for setting in SETTINGS if setting.startswith(scenario)]
             for stage in ("plan", "render", "assemble"):
                 command = [sys.executable, "-c", STAGE, folder, scenario, stage, *settings]
-                done = subprocess.run(command, capture_output=True, text=True, check=True)
-                print(f"| {scenario} | {stage} | {done.stdout.strip()} |")
+                printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+                count, speed, peak, before = map(float, printed.split())
+                results.append(Result(f"{scenario}: {stage}", speed, None, "samples/s", peak_mib=peak))
+                print(f"| {scenario} | {stage} | {count:,.0f} | {speed:,.0f} | {peak:,.0f} | {before:,.0f} |")
         for scenario in ("quickdraw", "coco"):
             frames = sum(path.stat().st_size for path in (root / "work" / "frames" / scenario).iterdir())
             print(f"\nframes of {scenario}: {frames / 2**20:,.0f} MiB")
+    write(asked.json, results)
 
 
 if __name__ == "__main__":

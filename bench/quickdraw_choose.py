@@ -1,6 +1,6 @@
 """Choosing ten drawings of a word's file: build_bench against parsing it line by line.
 
-    python bench/quickdraw_choose.py [--data FILE] [--lines N] [--rounds N] [--json]
+    python bench/quickdraw_choose.py [--data FILE] [--lines N] [--rounds N] [--json FILE]
 
 Writes a seeded file of 140,000 simplified drawings (about 63 MB) to a temporary folder, or takes FILE. All ways choose
 the same ten drawings, which is checked, and take turns within each round of one process; times are medians over the
@@ -21,6 +21,7 @@ from statistics import median
 
 import msgspec
 import numpy as np
+from parts import results
 
 from build_bench import draws
 from build_bench.raw_sources.ndjson_ids import scan
@@ -213,11 +214,10 @@ def measure(path, rounds):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = results.options(__doc__)
     parser.add_argument("--data", type=Path, help="an ndjson file of the word cat")
     parser.add_argument("--lines", type=int, default=140_000)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--json", action="store_true")
     parser.add_argument("--one", choices=WAYS, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
@@ -233,16 +233,31 @@ def main():
             generate(path, options.lines)
         table = measure(path, options.rounds)
         pairs = [(cold(path, only_read), cold(path, only_scan)) for _ in range(3)]
-        if options.json:
-            print(json.dumps({"ways": table, "cold_read_and_scan_seconds": pairs}))
-            return
         megabytes = path.stat().st_size / 1e6
         print(f"\n## Choosing ten drawings of a file of {megabytes:.1f} MB, target: 60 times json.loads\n")
         print("| way | seconds | json.loads, rows kept: its time / this | ids kept | peak MiB |\n|---|---|---|---|---|")
         for row in table:
             print("| {way} | {seconds:.4f} | {times_kept:.1f} | {times_lean:.1f} | {peak_mib:.0f} |".format(**row))
         if pairs[0][0] is not None:
-            print("\ncold, read() / the scan: " + ", ".join(f"{read:.3f} / {ours:.3f} s" for read, ours in pairs))
+            print("\ncold, read() / the scan: " + ", ".join(f"{read:.3f} / {scan:.3f} s" for read, scan in pairs))
+        results.write(options.json, compared(table, pairs))
+
+
+def compared(table, pairs):
+    """What came of it: ours beside the peer, and the scan beside reading."""
+    ways = {row["way"]: row for row in table}
+    mine, peer, ids = (ways[name] for name in ("build_bench", BASE, "json.loads per line, ids kept"))
+    what, memory, times = "QuickDraw: ten drawings of a word chosen", mine["peak_mib"], 1 / mine["times_kept"]
+    yield results.Result(
+        f"{what}; peer: json.loads, rows kept", mine["seconds"], peer["seconds"], "s", "<= 0.0167", memory, times
+    )
+    yield results.Result(
+        f"{what}; peer: json.loads, ids kept", mine["seconds"], ids["seconds"], "s", "", memory, 1 / mine["times_lean"]
+    )
+    if pairs[0][0] is not None:
+        reads, scans = zip(*pairs, strict=True)
+        limit = "QuickDraw: a word's file scanned, cold; limit: reading it"
+        yield results.Result(limit, median(scans), median(reads), "s", ratio=results.within(scans, reads))
 
 
 if __name__ == "__main__":

@@ -1,13 +1,12 @@
 """Quick, Draw! strokes to cumulative PNG frames: build_bench against the cairo recipe and Pillow.
 
-    python bench/quickdraw_frames.py [--data DIR] [--drawings N] [--rounds N] [--json]
+    python bench/quickdraw_frames.py [--data DIR] [--drawings N] [--rounds N] [--json FILE]
 
 Draws seeded random drawings, or those of the ndjson files in DIR (simplified or raw). All ways take turns within each
 round of one process; times are medians over the rounds, in microseconds a frame. Needs cairocffi and libcairo for the
 peer, and deflate for the runner-up among the encoders: whichever is not there is left out.
 """
 
-import argparse
 import io
 import json
 import time
@@ -19,6 +18,7 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
+from parts import results
 from PIL import Image
 
 from build_bench.png import encode_grey
@@ -202,21 +202,28 @@ def table(result):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = results.options(__doc__)
     parser.add_argument("--data", help="folder of Quick, Draw! ndjson files")
     parser.add_argument("--drawings", type=int, default=160)
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--json", action="store_true", help="print JSON instead of markdown")
     args = parser.parse_args()
     drawings = real_drawings(args.data, args.drawings) if args.data else random_drawings(args.drawings)
     result = run(drawings, args.rounds)
-    if args.json:
-        print(json.dumps(result, indent=1))
-        return
     print(f"{result['drawings']} drawings, {result['frames']} frames, {SIZE} px, medians of {args.rounds} rounds\n")
     print(table(result))
     if not cairo:
         print("\ncairocffi or libcairo is not installed: its recipe was skipped.")
+    results.write(args.json, compared(result["microseconds"], result["bytes"]))
+
+
+def compared(micros, size):
+    """What came of it: ours beside each step's peer."""
+    for ours, wanted in (("draw: ours, frames_many", ""), ("encode: ours", ""), ("both: ours", "")):
+        if (peer := PEERS[ours.partition(":")[0]]) in micros:
+            what = f"QuickDraw, {ours}; peer: {peer.partition(': ')[2]}"
+            yield results.Result(f"{what}, time", micros[ours], micros[peer], "us a frame", wanted)
+            if ours in size:
+                yield results.Result(f"{what}, bytes", size[ours], size[peer], "bytes a frame", "<= 1")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 Two sequences of 3024 x 3024 pictures as a phone writes them (a position in the EXIF, megabytes), unpacked and packed.
 Rounds interleaved in one process, nothing flushed to disk by either side; what counts is the ratio within a round.
 
-    python bench/rod_copy.py [ROUNDS]
+    python bench/rod_copy.py [--rounds N] [--json FILE]
 """
 
 from __future__ import annotations
@@ -18,12 +18,14 @@ import sys
 import tarfile
 import tempfile
 import time
+from argparse import SUPPRESS
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from parts.results import Result, options, within, write
 from PIL import Image
 
 from build_bench import config, jpeg, schema, stages
@@ -33,7 +35,7 @@ from build_bench.raw_sources.rod import Rod
 from build_bench.rendering import BATCH_BYTES
 from build_bench.store import Work
 
-SIDE, ROUNDS = 3024, 7
+SIDE = 3024
 STEMS = ("natural_bluebl_brownc-banana", "natural_redbl_brownc-banana")
 
 
@@ -50,7 +52,7 @@ def photo() -> bytes:
     return buffer.getvalue()
 
 
-def write(folder: Path, archive: Path) -> int:
+def lay_out(folder: Path, archive: Path) -> int:
     """The pictures as files and in an archive; returns their bytes."""
     data = photo()
     with gzip.GzipFile(archive, "wb", 6) as packed, tarfile.open(fileobj=packed, mode="w") as tar:
@@ -88,13 +90,25 @@ def peak(root: Path) -> float:
     return float(subprocess.check_output(command, text=True))
 
 
-def main(rounds: int) -> None:
+def main() -> None:
+    parser = options(__doc__)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--build", type=Path, help=SUPPRESS)
+    asked = parser.parse_args()
+    if asked.build:
+        build(asked.build)
+    else:
+        write(asked.json, compare(asked.rounds))
+
+
+def compare(rounds: int) -> list[Result]:
+    """Measure and print; returns what came of it."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         unpacked, packed, out = folder / "unpacked" / "rod", folder / "packed" / "rod", folder / "out"
         packed.mkdir(parents=True)
         archive = packed / "rod_1.tar.gz"
-        size = write(unpacked, archive)
+        size = lay_out(unpacked, archive)
         raw = Rod(unpacked, folder)
         pictures = [picture for entry in raw.entries() for picture in entry.steps.values()]
         ways: dict[str, tuple[str, Callable[[], object]]] = {
@@ -118,12 +132,17 @@ def main(rounds: int) -> None:
     print(f"{len(pictures)} pictures of {SIDE} x {SIDE}, {size / 1e6:.0f} MB, {rounds} rounds interleaved, medians\n")
     print("| way | MB/s | of its peer (per round) |")
     print("|---|---|---|")
+    found = []
     for way, (peer, _) in ways.items():
-        share = statistics.median(b / a for a, b in zip(seconds[way], seconds[peer], strict=True))
-        print(f"| {way} | {size / 1e6 / statistics.median(seconds[way]):.0f} | {share:.2f} of {peer} |")
+        speed, limit = (size / 1e6 / statistics.median(seconds[each]) for each in (way, peer))
+        share = within(seconds[peer], seconds[way])
+        print(f"| {way} | {speed:.0f} | {share:.2f} of {peer} |")
+        if way != peer:
+            found.append(Result(f"ROD: {way}; peer: {peer}", speed, limit, "MB/s", peak_mib=memory, ratio=share))
     speed = len(data) / 1e6 / checked
     print(f"\nThe check before it decodes each picture once: {checked * 1000:.0f} ms, {speed:.0f} MB/s.")
     print(f"Planning and rendering the archive: {memory:.0f} MiB at most.")
+    return found
 
 
 def build(raw: Path) -> None:
@@ -133,7 +152,4 @@ def build(raw: Path) -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--build"]:
-        build(Path(sys.argv[2]))
-    else:
-        main(int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS)
+    main()

@@ -12,14 +12,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One comparison: `ours` and `peer` in `unit`, and what is wanted of the ratio of the two, as a person says it."""
+    """One comparison: `ours` and `peer` in `unit`, and what is wanted of the ratio of the two: ">= 4" or "<= 0.5"."""
 
     what: str
     ours: float
@@ -31,6 +32,11 @@ class Result:
     """`ours` by `peer`, where it isn't something else (a median over rounds)."""
 
 
+def within(ours: Sequence[float], peer: Sequence[float]) -> float:
+    """The median over rounds of ours by the peer's: noise that lasts for a round is on both sides."""
+    return median(own / other for own, other in zip(ours, peer, strict=True))
+
+
 def options(description: str | None) -> argparse.ArgumentParser:
     """A parser that knows `--json FILE`."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -38,7 +44,7 @@ def options(description: str | None) -> argparse.ArgumentParser:
     return parser
 
 
-def write(file: Path | None, results: Sequence[Result], bench: str = "") -> None:
+def write(file: Path | None, results: Iterable[Result], bench: str = "") -> None:
     """Append the results to `file`, if there is one. `bench`: the script's name."""
     if file is None:
         return
