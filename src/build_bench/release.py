@@ -33,6 +33,7 @@ from build_bench import (
 )
 from build_bench.config import Config, public
 from build_bench.errors import BuildBenchError, InputError
+from build_bench.executors import Progress
 from build_bench.filters import keep_list
 from build_bench.filters.filtering import KeepList
 from build_bench.store import Work
@@ -74,7 +75,7 @@ def assemble(
     for scenario in scenarios:
         made_of = _made_of(work, config, scenario, keep.get(scenario))
         known = record.get(scenario)
-        if not (known and known.made_of == made_of and _lies_there(work, known.part)):
+        if not (known and known.made_of == made_of and _lies_there(work, scenario, known.part)):
             record[scenario] = Assembled(made_of, _write_scenario(work, config, scenario, keep.get(scenario)))
             store.write_bytes(record_path, store.to_json({name: asdict(entry) for name, entry in record.items()}))
     parts = {scenario: record[scenario].part for scenario in scenarios}
@@ -102,30 +103,45 @@ def _read_record(path: Path) -> dict[str, Assembled]:
 
 def _made_of(work: Work, config: Config, scenario: str, keep: KeepList | None) -> str:
     """Digest of all that a scenario's tree is a function of."""
-    keys = [stamp.key for path in rendering.shard_paths(work, scenario) if (stamp := rendering.read_stamp(path))]
+    keys = [stamp.key for stamp in _stamps(work, scenario)]
     versions = {name: metadata.version(name) for name in LIBRARIES}
     kept = keep and [column.to_pylist() for column in keep.table.columns]
     return store.digest_of([store.sha256(work.plans(scenario)), keys, planning.code_digest(), versions, kept])
 
 
-def _lies_there(work: Work, known: Part) -> bool:
+def _lies_there(work: Work, scenario: str, known: Part) -> bool:
     """Whether every file is still what was written; read whole, as that is cheaper than publishing a damaged one."""
-    paths = {work.dataset / name: facts for name, facts in known.files.items()}
-    return all(path.is_file() and [path.stat().st_size, store.sha256(path)] == facts for path, facts in paths.items())
+    with Progress(f"check {scenario}", len(known.files), "files") as progress:
+        for name, facts in known.files.items():
+            path = work.dataset / name
+            if not path.is_file() or [path.stat().st_size, store.sha256(path)] != facts:
+                return False
+            progress.add(1)
+    return True
 
 
 def _write_scenario(work: Work, config: Config, scenario: str, keep: KeepList | None) -> Part:
     """Write a scenario's parquet files and its contact sheet."""
     shown = _shown(work, config, scenario)
-    rows: Iterator[pa.Table] = _batches(work, scenario)
-    kept = None
-    if keep:
-        rows = (_scored(table, keep) for table in rows)
-        kept = dict(zip(*(keep.table[name].to_pylist() for name in ("id", "kept")), strict=True))
-    part = tree.lay_out(work.dataset, scenario, rows, shown, kept)
+    kept = dict(zip(*(keep.table[name].to_pylist() for name in ("id", "kept")), strict=True)) if keep else None
+    with Progress(
+        f"assemble {scenario}", sum(stamp.samples for stamp in _stamps(work, scenario)), "samples"
+    ) as progress:
+
+        def rows() -> Iterator[pa.Table]:
+            for table in _batches(work, scenario):
+                yield _scored(table, keep) if keep else table
+                progress.add(len(table))
+
+        part = tree.lay_out(work.dataset, scenario, rows(), shown, kept)
     if not part.rows:
         raise InputError(f"{scenario}: no sample could be rendered", f"the reasons are in {work.rejected(scenario)}")
     return part
+
+
+def _stamps(work: Work, scenario: str) -> list[rendering.ShardStamp]:
+    """Of the shards on disk, in order."""
+    return [stamp for path in rendering.shard_paths(work, scenario) if (stamp := rendering.read_stamp(path))]
 
 
 def _shown(work: Work, config: Config, scenario: str) -> set[str]:
@@ -135,8 +151,7 @@ def _shown(work: Work, config: Config, scenario: str) -> set[str]:
 
 def _rendered(work: Work, scenario: str, column: str) -> Iterator[dict[str, Any]]:
     """The id and another column of the samples that have their frames, in order."""
-    stamps = [stamp for path in rendering.shard_paths(work, scenario) if (stamp := rendering.read_stamp(path))]
-    lost = {rejection.source_key for stamp in stamps for rejection in stamp.rejected}
+    lost = {rejection.source_key for stamp in _stamps(work, scenario) for rejection in stamp.rejected}
     with pq.ParquetFile(work.plans(scenario)) as file:
         for batch in file.iter_batches(columns=["id", column, "source.key"]):
             yield from (row for row in batch.to_pylist() if row["source"]["key"] not in lost)
@@ -205,7 +220,6 @@ def _manifest(work: Work, config: Config, parts: dict[str, Part], keep: Mapping[
     for scenario, part in parts.items():
         plan = planning.read_stamp(work, scenario)
         assert plan is not None
-        stamps = [stamp for path in rendering.shard_paths(work, scenario) if (stamp := rendering.read_stamp(path))]
         reasons = Counter(r.reason for r in store.read_rejections(work.rejected(scenario)))
         if plan.candidates != part.rows + reasons.total():
             raise BuildBenchError(
@@ -217,7 +231,7 @@ def _manifest(work: Work, config: Config, parts: dict[str, Part], keep: Mapping[
             "rejected": reasons.total(),
             "rejected_by_reason": dict(sorted(reasons.items())),
             "passed_over": plan.passed_over,
-            "frames": sum(stamp.frames for stamp in stamps),
+            "frames": sum(stamp.frames for stamp in _stamps(work, scenario)),
             "settings": public(plan.settings),
             "facts": plan.facts,
             "gaps": list(plan.gaps),
