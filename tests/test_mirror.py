@@ -100,6 +100,31 @@ def test_a_file_that_changed_on_both_sides_is_named_and_neither_is_lost(url: str
     assert files(two_) == {"a": "mine", "b": "new"}
 
 
+@pytest.mark.parametrize("name", ["plans/coco.parquet", "train/frames/coco/shard-00000.parquet", ".build-bench/x/y"])
+def test_what_a_stage_makes_again_is_never_in_the_way(name: str, url: str, tmp_path: Path) -> None:
+    one, two_ = two(url, tmp_path)
+    write(one, name, "mine"), write(two_, name, "theirs")
+    one.give(one.folder)
+    two_.bring(two_.folder)
+    assert (two_.folder / name).read_text() == "mine"
+    write(one, name, "mine again"), write(two_, name, "theirs again")
+    one.give(one.folder), two_.give(two_.folder), one.bring(one.folder)
+    assert (one.folder / name).read_text() == "theirs again"
+
+
+@pytest.mark.parametrize(
+    "name", ["predictions/m/coco.parquet", "train/.build-bench/predict/m/x.jsonl", "raw/vsod/answers.csv"]
+)
+def test_what_nobody_can_make_again_is_never_overwritten(name: str, url: str, tmp_path: Path) -> None:
+    one, two_ = two(url, tmp_path)
+    write(one, name, "mine"), write(two_, name, "theirs")
+    one.give(one.folder)
+    for move in (two_.bring, two_.give):
+        with pytest.raises(BuildBenchError, match="changed in"):
+            move(two_.folder)
+    assert (two_.folder / name).read_text() == "theirs"
+
+
 def test_what_both_machines_made_alike_is_no_conflict(url: str, tmp_path: Path) -> None:
     one, two_ = two(url, tmp_path)
     write(one, "shard", "same"), write(two_, "shard", "same")

@@ -35,6 +35,10 @@ CACHE = "BUILD_BENCH_CACHE"
 _OWN = re.compile(r"(.*/)?([^/]*\.partial(/.*)?|([^/]*\.)?lock|\.build-bench/(mirror\.json|(jobs|pull)/.*))")
 """What belongs to one machine: half-written files, locks, the jobs that it submitted."""
 
+_MADE_AGAIN = re.compile(r"(train/)?((plans|frames|rejected|keep|reports|dataset)/|\.build-bench/(?!predict/)).*")
+"""What a stage makes again if it doesn't fit: who comes last may overwrite it. The rest is sources, answers and what
+people typed."""
+
 
 class Here(NamedTuple):
     """A file of the mirror."""
@@ -84,7 +88,7 @@ class Mirror:
 
     def bring(self, *paths: Path) -> None:
         """Take over what changed there, of files and folders. Raises `BuildBenchError`, and takes nothing, if some of
-        it changed here too."""
+        it changed here too and can't be made again."""
         with self._alone("bring.lock"):
             here, there, known = self._sides(paths)
             wanted, same, clashes = {}, dict[str, Same | None](), []
@@ -92,7 +96,7 @@ class Mirror:
                 mine, former = here.get(name), known.get(name)
                 if mine and former and former.version == theirs.version:
                     continue  # if it changed here, it is given later
-                if mine is None or (former and former.here == mine):
+                if mine is None or (former and former.here == mine) or _MADE_AGAIN.fullmatch(name):
                     wanted[name] = theirs.size
                 elif self._equal(name, mine, theirs):
                     same[name] = Same(theirs.version, mine)
@@ -108,14 +112,14 @@ class Mirror:
 
     def give(self, *paths: Path) -> None:
         """Put there what changed here, of files and folders. Raises `BuildBenchError`, when all else is given, if some
-        of it changed there too."""
+        of it changed there too and can't be made again."""
         here, there, known = self._sides(paths)
         changed, same, clashes = {}, dict[str, Same | None](), []
         for name, mine in here.items():
             theirs, former = there.get(name), known.get(name)
             if former and former.here == mine and theirs:
                 continue  # if it changed there, it is brought later
-            if theirs is None or (former and former.version == theirs.version):
+            if theirs is None or (former and former.version == theirs.version) or _MADE_AGAIN.fullmatch(name):
                 changed[name] = mine.size
             elif self._equal(name, mine, theirs):
                 same[name] = Same(theirs.version, mine)
@@ -157,15 +161,15 @@ class Mirror:
         return Same(theirs.version, _here(path))
 
     def _move(self, what: str, sizes: Mapping[str, int], move: Callable[[str, Tell], Same]) -> None:
-        """Move files, several at a time, and remember those that are there."""
+        """Move files, several at a time and about in the order of names, and remember those that are there."""
         if not sizes:
             return
-        moved: dict[str, Same | None] = {}
+        names, moved = sorted(sizes), dict[str, Same | None]()
         with Progress(f"{what} {self.url}", sum(sizes.values()) >> 20, "MB") as progress:
             tell = _Telling(progress)
             pool = ThreadPoolExecutor(AT_ONCE)
             try:
-                for name, same in zip(sizes, pool.map(lambda name: move(name, tell), sizes), strict=True):
+                for name, same in zip(names, pool.map(lambda name: move(name, tell), names), strict=True):
                     moved[name] = same
             finally:
                 tell.over = True

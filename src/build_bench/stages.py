@@ -79,7 +79,7 @@ def check(work: Work, config: Config, scenarios: Sequence[str]) -> None:
 
 def build(work: Work, config: Config, scenarios: Sequence[str], engine: Engine, only: str = "") -> None:
     """Plan and render scenarios."""
-    work.give(*(work.raw / scenario for scenario in scenarios))  # before they are looked at: it sets their times
+    work.give(work.raw)  # before sources are looked at, as it sets their times
     check(work, config, scenarios)
     with work.locked():
         for scenario in scenarios:
