@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -234,6 +235,7 @@ def main() -> None:
     except BuildBenchError as error:
         fail(arguments, error.exit_code, error.code, error.message, error.hint)
     except (KeyboardInterrupt, click.Abort):
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # once more, while Ray ends: no traceback then
         fail(arguments, 130, "interrupted", "interrupted", "run the same command again: what is finished is kept")
     except OSError as error:
         what = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
