@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import heapq
+import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -170,6 +171,12 @@ def _check(scenario: str, planned: int, rejected: int, raw: Reader) -> None:
         raise BuildBenchError(
             f"{scenario}: {raw.census.candidates} candidates, but {planned} planned and {rejected} rejected",
             "this is a mistake in the builder: each candidate has exactly one outcome",
+        )
+    if not raw.census.candidates:
+        raise InputError(
+            f"{scenario}: there is nothing in {raw.root} to make a sample of",
+            "; ".join(textwrap.shorten(gap, 160, placeholder=" ...") for gap in raw.gaps)
+            or "compare it with the layout in the README",
         )
     if not planned:
         raise InputError(
