@@ -274,8 +274,12 @@ def test_an_overlap_with_the_test_beside_it_stops_the_build_and_is_stale(work: P
     assert "training items are in the test too" in refused.value.message
     shutil.rmtree(tmp_path)
     plan(tmp_path, raw, ("quickdraw.per_class=5",), TRAIN)
-    plan(tmp_path, raw, ("quickdraw.per_class=12",), "test")
     train = Work(tmp_path / "train", raw, tmp_path)
+    rejected = train.rejected("quickdraw").read_bytes()
+    plan(tmp_path, raw, ("quickdraw.per_class=12",), "test")
+    with pytest.raises(InputError):
+        plan(tmp_path, raw, ("quickdraw.per_class=5", "quickdraw.train_per_class=3"), TRAIN)
+    assert train.rejected("quickdraw").read_bytes() == rejected
     chosen = config.read([*TRAINING], None, [*SETTINGS, "quickdraw.per_class=5"], split=TRAIN)
     report = stages.status(train, chosen, [*TRAINING])["scenarios"]
     assert any("are in the test too" in why for why in report["quickdraw"]["stale"])

@@ -93,7 +93,8 @@ def plan(work: Work, config: Config, scenario: str) -> PlanStamp:
             for table in _worded(chosen.of(builder.plan(raw)), scenario, config.seed):
                 rows.add(table)
                 groups.update(table["group"].to_pylist() if work.test else ())
-        store.write_rejections(work.rejected(scenario), rejections)
+        if rejections and not len(rows):  # a plan that is refused leaves those of the former; here they are the reasons
+            store.write_rejections(work.rejected(scenario), rejections)
         _check(scenario, len(rows), len(rejections) + chosen.left_out, raw)
         disjoint.check(work, scenario, groups)
         checksums = store.Checksums(work)
@@ -110,6 +111,7 @@ def plan(work: Work, config: Config, scenario: str) -> PlanStamp:
         )
         checksums.save()
         tables = _distinct(scenario, rows.tables(ROW_GROUP))
+        store.write_rejections(work.rejected(scenario), rejections)
         store.write_tables(work.plans(scenario), tables, schema.PLANNED, asdict(stamp), ROW_GROUP)
     return stamp
 
