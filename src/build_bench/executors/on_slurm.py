@@ -147,7 +147,8 @@ class OnSlurm:
             ) from error
         record = _Record(",".join(script.submitted), job.key, tuple(numbers))
         store.write_bytes(job.record, msgspec.json.encode(record))
-        notice(f"{job.name}: Slurm's job {record.job}, {len(numbers)} {job.what}s; logs and script in {job.folder}")
+        shown = f"{len(numbers):,} {job.what}{'s' * (len(numbers) != 1)}"
+        notice(f"{job.name}: Slurm's job {record.job}, {shown}; logs and script in {job.folder}")
         return record
 
 
