@@ -166,6 +166,11 @@ def test_card_and_manifest_count_it_and_verify_holds_them_to_it(work: Path, exam
     assert "split" not in json.loads((work / "dataset" / "manifest.json").read_bytes())
 
 
+def test_the_gallery_knows_that_one_trains_on_it(work: Path) -> None:
+    assert '"training":true' in (work / "train" / "reports" / "gallery" / "data" / "overview.js").read_text()
+    assert '"training":false' in (work / "reports" / "gallery" / "data" / "overview.js").read_text()
+
+
 def test_verify_says_with_what_it_compared_it(work: Path, tmp_path: Path) -> None:
     assert f"no item of it is in {work / 'dataset'}" in run(work, "verify", "--split", "train").output
     shutil.copytree(work / "train" / "dataset", tmp_path / "train" / "dataset")
