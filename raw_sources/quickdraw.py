@@ -101,7 +101,8 @@ class QuickDraw(Reader):
         if not self._files:
             raise missing(root)
         self._counts: dict[str, tuple[int, int]] = {}
-        self._short: dict[str, str] = {}
+        self._short: dict[str, tuple[int, str]] = {}
+        """Of words with too few drawings: how many there are, and how many there should be, in words."""
 
     @property
     def words(self) -> Sequence[str]:
@@ -137,7 +138,11 @@ class QuickDraw(Reader):
                 f"{len(self._sampled)} of {len(self._files)} words are samples drawn by ranges (fetch --sample), "
                 f"another draw than the smallest hashes of all drawings: {', '.join(self._sampled)}"
             )
-        return [*listed, *(self._short[word] for word in sorted(self._short)), *self._unnamed]
+        for wanted in sorted({wanted for _, wanted in self._short.values()}):
+            few = [f"{word} {self._short[word][0]}" for word in sorted(self._short) if self._short[word][1] == wanted]
+            words = f"{len(few)} word has" if len(few) == 1 else f"{len(few)} words have"
+            listed.append(f"{words} fewer drawings that can be used than {wanted}: {', '.join(few)}")
+        return [*listed, *self._unnamed]
 
     def choose(self, word: str, k: int, seed: int, min_strokes: int = 2) -> Iterator[Drawing | Rejection]:
         """Up to `k` usable drawings of a word, recognised and of at least `min_strokes`, and what was met on the way.
@@ -189,7 +194,7 @@ class QuickDraw(Reader):
         self._short.pop(word, None)
         if usable < k:
             beside = f" beside the test's {len(until)}" if until else ""
-            self._short[word] = f"{word}: {usable} of {k} drawings, {name} has no more that can be used{beside}"
+            self._short[word] = usable, f"{k:,}{beside}"
         yield from outcomes
 
     def _outcomes(

@@ -24,12 +24,13 @@ def test_the_command_line_wins_over_the_file_and_the_file_over_the_defaults(tmp_
     [
         ("quickdraw.per_clas=5", "no setting in quickdraw 'per_clas'", "per_class"),
         ("quikdraw.per_class=5", "no scenario 'quikdraw'", "quickdraw"),
-        ("quickdraw.per_class=five", "expected int", ""),
+        ("slrum.time=1", "no scenario 'slrum'", "did you mean 'slurm'"),
+        ("quickdraw.per_class=five", "expected a whole number", ""),
         ("quickdraw.per_class", "expected SCENARIO.KEY=VALUE", ""),
         ("per_class=5", "expected SCENARIO.KEY=VALUE", ""),
         ("seed.x=1", "no scenario 'seed'", ""),
         (f"quickdraw.size={'9' * 30}", "expected a whole number of at most 2,147,483,647", ""),
-        (f"quickdraw.size={'9' * 5000}", "expected int", ""),
+        (f"quickdraw.size={'9' * 5000}", "expected a whole number", ""),
         ("quickdraw.line_width=inf", "expected a finite number", ""),
         ("quickdraw.line_width=nan", "expected a finite number", ""),
         ("quickdraw.line_width=1e999", "expected a finite number", ""),
@@ -71,6 +72,28 @@ def test_a_wrong_file_is_refused(text: str, tmp_path: Path) -> None:
     file.write_text(text)
     with pytest.raises(UsageError):
         config.read(["quickdraw"], file)
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ("[Slurm]\npartition = 'cpu'", "no table 'Slurm'", "did you mean 'slurm'"),
+        ("[licences]\naccepted = ['coco']", "no table 'licences'", "did you mean 'licenses'"),
+        ("partition = 'cpu'", "partition = 'cpu': expected seed", "below their table's name, as [slurm]"),
+        ("executor = 'slurm'", "executor = 'slurm': expected seed", "options, as --executor, aren't settings"),
+        ("[slurm]\ntime = 2", "slurm.time = 2: expected text, in quotes", ""),
+        ("[slurm]\nmemory_gb = '16G'", "slurm.memory_gb = '16G': expected a whole number", ""),
+    ],
+)
+def test_a_setting_in_the_wrong_place_or_of_the_wrong_kind_is_told_where_it_belongs(
+    text: str, message: str, hint: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "bench.toml"
+    file.write_text(text)
+    with pytest.raises(UsageError) as refused:
+        config.read(["quickdraw"], file)
+    assert message in refused.value.message
+    assert hint in refused.value.hint
 
 
 def test_a_seed_is_no_scenario_also_if_the_file_has_one(tmp_path: Path) -> None:

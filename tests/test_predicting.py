@@ -463,3 +463,13 @@ def test_an_interrupted_run_says_how_many_answers_are_kept(work: Work, capsys: p
 def test_a_folder_that_is_not_there_is_no_model_of_the_hub(name: str) -> None:
     with pytest.raises(UsageError, match=f"there is no folder {name}"):
         models.cache_name(f"hf:{name}")
+
+
+@pytest.mark.parametrize(("change", "told"), [((), True), (("--set", "slurm.gpus=1"), False)])
+def test_a_model_on_a_cluster_without_a_gpu_is_no_surprise(
+    work: Work, monkeypatch: pytest.MonkeyPatch, change: tuple[str, ...], told: bool
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    done = invoke(work, "--model", "hf:some/model", "--executor", "slurm", *change)
+    assert "there is no sbatch here" in str(done.exception)
+    assert ("without a GPU; --set slurm.gpus=1" in done.stderr) == told

@@ -166,6 +166,18 @@ def test_card_and_manifest_count_it_and_verify_holds_them_to_it(work: Path, exam
     assert "split" not in json.loads((work / "dataset" / "manifest.json").read_bytes())
 
 
+def test_the_gallery_knows_that_one_trains_on_it(work: Path) -> None:
+    assert '"training":true' in (work / "train" / "reports" / "gallery" / "data" / "overview.js").read_text()
+    assert '"training":false' in (work / "reports" / "gallery" / "data" / "overview.js").read_text()
+
+
+def test_verify_says_with_what_it_compared_it(work: Path, tmp_path: Path) -> None:
+    assert f"no item of it is in {work / 'dataset'}" in run(work, "verify", "--split", "train").output
+    shutil.copytree(work / "train" / "dataset", tmp_path / "train" / "dataset")
+    alone = run(tmp_path, "verify", "--split", "train").output
+    assert f"not compared with the test: there is no {tmp_path / 'dataset'}" in alone
+
+
 def test_verify_names_what_is_in_both_and_what_has_more_than_a_turn(work: Path, tmp_path: Path) -> None:
     trees = tmp_path / "train", tmp_path / "test"
     shutil.copytree(work / "train" / "dataset", trees[0])
@@ -253,6 +265,12 @@ def test_drawings_from_both_ends_of_any_file_never_meet(
         assert {one.key_id for one in last}.isdisjoint(one.key_id for one in first)
 
 
+def test_where_the_test_takes_all_what_is_missing_is_said(work: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"there is nothing in .* to make a sample of") as refused:
+        plan(tmp_path, work / "raw", ("quickdraw.per_class=12",), TRAIN)
+    assert "12 words have fewer drawings that can be used than 50 beside the test's 12: The" in refused.value.hint
+
+
 def test_an_overlap_with_the_test_beside_it_stops_the_build_and_is_stale(work: Path, tmp_path: Path) -> None:
     raw = work / "raw"
     plan(tmp_path, raw, ("quickdraw.per_class=12",), "test")
@@ -261,8 +279,12 @@ def test_an_overlap_with_the_test_beside_it_stops_the_build_and_is_stale(work: P
     assert "training items are in the test too" in refused.value.message
     shutil.rmtree(tmp_path)
     plan(tmp_path, raw, ("quickdraw.per_class=5",), TRAIN)
-    plan(tmp_path, raw, ("quickdraw.per_class=12",), "test")
     train = Work(tmp_path / "train", raw, tmp_path)
+    rejected = train.rejected("quickdraw").read_bytes()
+    plan(tmp_path, raw, ("quickdraw.per_class=12",), "test")
+    with pytest.raises(InputError):
+        plan(tmp_path, raw, ("quickdraw.per_class=5", "quickdraw.train_per_class=3"), TRAIN)
+    assert train.rejected("quickdraw").read_bytes() == rejected
     chosen = config.read([*TRAINING], None, [*SETTINGS, "quickdraw.per_class=5"], split=TRAIN)
     report = stages.status(train, chosen, [*TRAINING])["scenarios"]
     assert any("are in the test too" in why for why in report["quickdraw"]["stale"])

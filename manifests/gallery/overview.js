@@ -7,19 +7,21 @@ async function showOverview() {
   const notes = data.scenarios.flatMap(each => each.notes.map(note => `${each.name}: ${note}`));
   return [
     make("h1", { tabindex: -1 }, data.name, data.release ? ` ${data.release}` : ""),
-    make("p", {}, `${counted(samples)} samples, each a sequence of pictures from hopeless to clear. Whoever can't see `
+    make("p", {}, data.training ? `${counted(samples)} examples to train on, each one picture and one turn. Whoever can't see `
+      + "enough should ask for help rather than guess, and whoever can should answer."
+      : `${counted(samples)} samples, each a sequence of pictures from hopeless to clear. Whoever can't see `
       + "enough should ask for help rather than guess: choose a sample and try."),
     playable < samples && make("p", {}, `${counted(playable)} of them have their pictures here and can be played; `
       + "of the others there is a small picture and the text."),
     make("p", { class: "dim" }, data.full ? "The pictures are the originals."
       : `Pictures are scaled to ${data.side} pixels, unless a sample crops them.`),
-    make("p", { class: "dim" }, data.models.length ? `First answers are those of ${data.models.map(named).join(", ")}.`
+    !data.training && make("p", { class: "dim" }, data.models.length ? `First answers are those of ${data.models.map(named).join(", ")}.`
       : "What models answered is not known here: there are no predictions in the work folder."),
     data.filtered_by && make("p", { class: "dim" }, `Kept are ${data.filtered_by}.`),
     notes.length && make("div", { class: "note" }, make("strong", {}, "In the work folder, but not up to date:"),
       make("ul", {}, notes.map(note => make("li", {}, note)))),
     countsTable(data.scenarios),
-    make("p", {}, make("label", { class: "check" }, make("input", { type: "checkbox", name: "whole", checked: main.classList.contains("whole"),
+    !data.training && make("p", {}, make("label", { class: "check" }, make("input", { type: "checkbox", name: "whole", checked: main.classList.contains("whole"),
       onchange: event => main.classList.toggle("whole", event.target.checked) }), "show the whole sequences, which end with what is to be found out")),
     data.scenarios.map(each => scenarioSection(each)),
   ];

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -149,6 +150,7 @@ group.add_command(pull)
 @common
 def verify(options: Common, folder: Path | None) -> None:
     """Check a dataset tree against its manifest: every file, row, picture, state and move."""
+    from build_bench.tree import MANIFEST
     from build_bench.verifying import verify as check
 
     work = options.work()
@@ -159,8 +161,12 @@ def verify(options: Common, folder: Path | None) -> None:
         "files": files,
         "problems": [{"path": p.path, "problem": p.problem} for p in problems],
     }
-    fine = f"{folder}: {files} files, all as the manifest says"
-    options.print(result, [f"{p.path}: {p.problem}" for p in problems] or [fine])
+    lines = [f"{p.path}: {p.problem}" for p in problems] or [f"{folder}: {files} files, all as the manifest says"]
+    if work.test and not problems:
+        test = work.test / "dataset"
+        there = (test / MANIFEST).is_file()
+        lines.append(f"no item of it is in {test}" if there else f"not compared with the test: there is no {test}")
+    options.print(result, lines)
     if problems:
         sys.exit(1)
 
@@ -234,6 +240,7 @@ def main() -> None:
     except BuildBenchError as error:
         fail(arguments, error.exit_code, error.code, error.message, error.hint)
     except (KeyboardInterrupt, click.Abort):
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # once more, while Ray ends: no traceback then
         fail(arguments, 130, "interrupted", "interrupted", "run the same command again: what is finished is kept")
     except OSError as error:
         what = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)

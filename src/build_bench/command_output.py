@@ -60,7 +60,7 @@ def no_folder(work: Work) -> Iterable[str]:
     """That the work folder isn't there, where it may be meant, if so."""
     if not work.root.exists():
         demo = "; that of the demo: --work demo" if Path("demo", "dataset").exists() else ""
-        yield f"{work.root} isn't there yet: build-bench all makes it, or name another with --work{demo}"
+        yield f"{work.root} isn't there yet: build-bench all{work.chosen} makes it, or name another with --work{demo}"
 
 
 def whole_split(manifest: Mapping[str, Any]) -> str:

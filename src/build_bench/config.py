@@ -39,6 +39,9 @@ LICENSES = "licenses"
 LARGEST = 2**31 - 1
 """Of a whole number in a setting; a seed has 64 bits."""
 
+_KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text, in quotes"}
+"""What a setting may be, in words."""
+
 _ABSOLUTE = re.compile(r"(?:(?<=:)|^)(?:[A-Za-z]:)?[/\\\\].*[/\\\\]")
 """An absolute path but for its last part, also after a prefix as in local-dir:/models/clip."""
 
@@ -97,13 +100,13 @@ def read(
         if not (equals and dot):
             raise UsageError(f"--set {change}: expected SCENARIO.KEY=VALUE, as in coco.negatives=supercategory")
         if scenario not in {*builders.SCENARIOS, *engines.SETTINGS}:
-            raise unknown("scenario", scenario, builders.SCENARIOS)
+            raise unknown("scenario", scenario, [*builders.SCENARIOS, *engines.SETTINGS])
         data.setdefault(scenario, {})[key] = value
     accepted = _accepted(data.pop(LICENSES, {}))
     spread = {name: _filled(name, kind, data.pop(name, {})) for name, kind in engines.SETTINGS.items()}
     for name in data:
         if name not in _PLAIN and name not in builders.SCENARIOS:
-            raise unknown("scenario", name, builders.SCENARIOS)
+            raise unknown("table", name, [*builders.SCENARIOS, *engines.SETTINGS, LICENSES])
     chosen = data.get("seed", 0) if seed is None else seed
     if type(chosen) is not int or not -(2**63) <= chosen < 2**63:
         raise UsageError(f"seed = {_short(chosen)}: expected a whole number of 64 bits")
@@ -166,7 +169,8 @@ def _read_file(file: Path) -> dict[str, Any]:
     for name, table in data.items():
         if name not in _PLAIN and not isinstance(table, dict):
             raise UsageError(
-                f"--config {file}: {name} = {_short(table)}: expected {', '.join(_PLAIN)} or a table per scenario"
+                f"--config {file}: {name} = {_short(table)}: expected {', '.join(_PLAIN)} or a table per scenario",
+                "other settings stand below their table's name, as [slurm]; options, as --executor, aren't settings",
             )
     return data
 
@@ -202,7 +206,7 @@ def _convert(name: str, value: Any, kind: type[Any]) -> Any:
         with contextlib.suppress(OverflowError):
             value = float(value)
     if type(value) is not kind:
-        raise UsageError(f"{name} = {_short(value)}: expected {kind.__name__}")
+        raise UsageError(f"{name} = {_short(value)}: expected {_KINDS[kind]}")
     if isinstance(value, int) and abs(value) > LARGEST:
         raise UsageError(f"{name} = {_short(value)}: expected a whole number of at most {LARGEST:,}")
     if isinstance(value, float) and not math.isfinite(value):

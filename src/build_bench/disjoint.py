@@ -16,7 +16,9 @@ def check(work: Work, scenario: str, keys: set[str] | None = None) -> None:
     """Raise `InputError` if a training plan has source keys of the test's plan beside it. `keys`: of a plan to be."""
     if problem := shared(work, scenario, keys):
         raise InputError(
-            problem, f"build both with one --seed and one --config: build-bench build {scenario}, then --split train"
+            problem,
+            f"build both with one --seed and one --config: build-bench build {scenario}, then --split train. There "
+            "--per-class counts the examples; how many the test has, quickdraw.per_class of --config or --set says",
         )
 
 

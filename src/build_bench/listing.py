@@ -74,7 +74,7 @@ def read(folder: Path) -> dict[str, Any]:
     try:
         data = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
-        hint = "build-bench assemble lays one out"
+        hint = "build-bench assemble lays one out, with --split train that of a training split"
         if (folder / "dataset" / MANIFEST).is_file():
             hint = f"it is in {folder / 'dataset'}"
         elif (folder.parent / MANIFEST).is_file():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import heapq
+import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -92,7 +93,8 @@ def plan(work: Work, config: Config, scenario: str) -> PlanStamp:
             for table in _worded(chosen.of(builder.plan(raw)), scenario, config.seed):
                 rows.add(table)
                 groups.update(table["group"].to_pylist() if work.test else ())
-        store.write_rejections(work.rejected(scenario), rejections)
+        if rejections and not len(rows):  # a plan that is refused leaves those of the former; here they are the reasons
+            store.write_rejections(work.rejected(scenario), rejections)
         _check(scenario, len(rows), len(rejections) + chosen.left_out, raw)
         disjoint.check(work, scenario, groups)
         checksums = store.Checksums(work)
@@ -109,6 +111,7 @@ def plan(work: Work, config: Config, scenario: str) -> PlanStamp:
         )
         checksums.save()
         tables = _distinct(scenario, rows.tables(ROW_GROUP))
+        store.write_rejections(work.rejected(scenario), rejections)
         store.write_tables(work.plans(scenario), tables, schema.PLANNED, asdict(stamp), ROW_GROUP)
     return stamp
 
@@ -170,6 +173,12 @@ def _check(scenario: str, planned: int, rejected: int, raw: Reader) -> None:
         raise BuildBenchError(
             f"{scenario}: {raw.census.candidates} candidates, but {planned} planned and {rejected} rejected",
             "this is a mistake in the builder: each candidate has exactly one outcome",
+        )
+    if not raw.census.candidates:
+        raise InputError(
+            f"{scenario}: there is nothing in {raw.root} to make a sample of",
+            "; ".join(textwrap.shorten(gap, 160, placeholder=" ...") for gap in raw.gaps)
+            or "compare it with the layout in the README",
         )
     if not planned:
         raise InputError(

@@ -81,7 +81,7 @@ from build_bench.errors import BuildBenchError, UsageError
     type=click.Choice(["local", "ray", "slurm"]),
     default="local",
     show_default=True,
-    help="hf: run it here, or on a Ray or Slurm cluster, a part of the samples a machine.",
+    help="hf, baseline: asked here, or on a Ray or Slurm cluster, a part of the samples a machine.",
 )
 @option("--workers", type=click.IntRange(1), metavar="N", help="Parts on a cluster.  [default: one per 3,000 samples]")
 @option("--price-out", type=click.FloatRange(0), metavar="PRICE", help="openai: of a million tokens written.")
@@ -117,7 +117,7 @@ def predict(
     """
     from build_bench import stages
     from build_bench.builders import SCENARIOS
-    from build_bench.executors import engines
+    from build_bench.executors import engines, notice
     from build_bench.filters import inputs
     from build_bench.models import EXAMPLES
     from build_bench.models import Options as Settings
@@ -145,6 +145,8 @@ def predict(
         options.print(report, _import_lines(report))
         return
     cluster = None if executor == engines.LOCAL else (engines.engine(executor, workers, config.engines), workers)
+    if cluster and not config.engines[executor].gpus and any(name.startswith("hf:") for name in names):
+        notice(f"--executor {executor}: without a GPU; --set {executor}.gpus=1 asks for one for each part")
     asked = Settings(config.seed, **settings)
     report = stages.predict(work, names, chosen, asked, limit=limit, refresh=refresh, cluster=cluster)
     for model in report["models"]:

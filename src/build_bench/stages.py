@@ -290,7 +290,11 @@ def _settings_changed(config: Config, scenario: str, plan: planning.PlanStamp) -
         for key in {**now, **plan.settings}
         if plan.settings.get(key) != now.get(key)
     ]
-    return f" ({', '.join(changed)}: the same --set, --limit and --config go with every command)" if changed else ""
+    return (
+        f" ({', '.join(changed)}: the same --set, --limit, --per-class and --config go with every command)"
+        if changed
+        else ""
+    )
 
 
 def _said(value: Any) -> str:

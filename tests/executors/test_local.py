@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -167,6 +169,34 @@ def test_results_come_back_from_processes_and_the_first_exception_ends_a_run() -
     assert sorted(local.run(abs, [-3, 2, -1], 2)) == [1, 2, 3]
     with pytest.raises(TypeError):
         list(local.run(abs, ["x", 1], 2))  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("module", ["driver", "task"], ids=["when it starts", "when it loads its task"])
+def test_ctrl_c_ends_a_worker_amid_its_imports_without_a_traceback(module: str, tmp_path: Path) -> None:
+    interrupting = (
+        "import multiprocessing, os, signal\n"
+        "if multiprocessing.current_process().name != 'MainProcess':\n"
+        "    os.killpg(os.getpgrp(), signal.SIGINT)\n"
+    )
+    texts = {
+        "task": "def do(number):\n    return number\n",
+        "driver": "import signal\n"
+        "from build_bench.executors import local\n"
+        "if __name__ == '__main__':\n"
+        "    signal.signal(signal.SIGINT, signal.default_int_handler)  # else a test in the background is deaf\n"
+        "    from task import do\n"
+        "    try:\n"
+        "        list(local.run(do, [1, 2, 3], 2))\n"
+        "    except KeyboardInterrupt:\n"
+        "        print('interrupted')\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / f"{name}.py").write_text(interrupting + text if name == module else text)
+    command = [sys.executable, "driver.py"]
+    ended = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, start_new_session=True, timeout=60, check=False
+    )
+    assert (ended.stdout, ended.stderr) == ("interrupted\n", "")
 
 
 def test_a_log_has_a_line_now_and_then_and_a_terminal_a_bar(

@@ -176,3 +176,14 @@ def test_an_address_at_which_nothing_listens_is_named_at_once(tmp_path: Path) ->
             with pytest.raises(NetworkError, match=f"no Ray cluster at {spelled}") as failed:
                 on_ray._check_there(spelled)
             assert "ray start" in failed.value.hint
+
+
+def test_what_ray_says_of_a_dead_worker_is_a_line_on_stderr(cluster: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    OnRay(SMALL, None)._connect()
+    said = "A worker died or was killed while executing a task by an unexpected system error. " + "Lease ID: 0b " * 99
+    ray._private.worker.print_to_stdstream({"lines": [said], "pid": "raylet", "is_err": False}, ignore_prefix=False)
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("Ray: A worker died")
+    assert len(printed.err.splitlines()) == 1
+    assert len(printed.err) < 200

@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,7 @@ from build_bench.store import Work
 from tests.asked import build, request, rows
 
 from .one_node_slurm import one_node_slurm
-from .test_local import begun, fails_always, fails_once, job
+from .test_local import begun, fails_always, fails_once, job, nothing
 
 pytest.importorskip("datatrove", reason="datatrove isn't installed")
 
@@ -120,6 +121,26 @@ def test_a_driver_that_went_away_waits_for_the_same_job_again(
     assert submitted() == before
     assert f"waiting for Slurm's job {record.job}, which was submitted before" in capsys.readouterr().err
     assert [begun(tmp_path, number) for number in (0, 1)] == [1, 1]
+
+
+def test_of_a_job_that_is_waited_for_again_only_what_is_missing_is_counted(tmp_path: Path) -> None:
+    engine, asked = OnSlurm(SMALL, None), job(tmp_path, nothing, 3)
+    engine._submit(asked, asked.numbers)
+    assert list(spread(replace(asked, numbers=(2,)), engine)) == [2]
+
+
+def test_why_a_job_waits_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    said = []
+
+    def told(text: str) -> None:
+        said.append(text)
+        if waiting := re.search(r"job (\d+) waits in the queue: \w+; scancel \1 ends it", text):
+            subprocess.run(["scancel", waiting[1]], check=True)
+
+    monkeypatch.setattr(on_slurm, "notice", told)
+    with pytest.raises(BuildBenchError, match="ended before any shard began"):
+        list(spread(job(tmp_path, nothing), OnSlurm(SlurmSettings(memory_gb=1, cpus=64), None)))
+    assert sum("waits in the queue" in text for text in said) == 1
 
 
 def test_a_job_for_a_former_plan_is_not_mixed_with_a_new_one(tmp_path: Path) -> None:

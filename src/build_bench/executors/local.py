@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import connection
 from typing import TypeVar
@@ -20,6 +22,9 @@ from typing import TypeVar
 from build_bench.errors import BuildBenchError
 from build_bench.executors import notice
 from build_bench.executors.jobs import Job, Outcome, problem
+
+_INTERRUPTED = 130
+"""The exit status of a worker that Ctrl-C ended."""
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -91,9 +96,9 @@ def _result(function: Callable[[T], R], task: T) -> R | Exception:
 def _in_pool(function: Callable[[T], R], tasks: Mapping[int, T], workers: int) -> Iterator[tuple[int, R | Exception]]:
     # Not fork: the threads of polars and pyarrow don't survive it.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, context, initializer=_end_with_parent) as pool:
+    with ProcessPoolExecutor(workers, context, initializer=_begin) as pool:
         futures: dict[Future[R], int] = {}
-        with suppress(BrokenProcessPool):  # a worker died meanwhile: those submitted say so too
+        with suppress(BrokenProcessPool), _undisturbed():  # a worker died meanwhile: those submitted say so too
             for at, task in tasks.items():
                 futures[pool.submit(function, task)] = at
         try:
@@ -104,9 +109,44 @@ def _in_pool(function: Callable[[T], R], tasks: Mapping[int, T], workers: int) -
                 elif isinstance(error, Exception):
                     yield futures[future], error
                 else:
-                    raise error
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+                    raise KeyboardInterrupt
+        except BaseException:
+            with _deaf():
+                pool.shutdown(wait=True, cancel_futures=True)
+            raise
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Ctrl-C waits, also in processes that are started meanwhile: amid its imports Python would print a traceback."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """A second Ctrl-C is for the workers alone, which are what is waited for."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _begin() -> None:
+    """A worker's start: from now on Ctrl-C ends it without a word, as its parent says what there is to say."""
+    _end_with_parent()
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # of a run in the background
+        return
+    signal.signal(signal.SIGINT, lambda *_: os._exit(_INTERRUPTED))  # no task has begun
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    signal.signal(signal.SIGINT, lambda *_: sys.exit(_INTERRUPTED))
 
 
 def _end_with_parent() -> None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable, Iterator, Sequence
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -76,6 +77,7 @@ class OnRay:
     def _connect(self) -> None:
         import ray
 
+        ray._private.worker.print_to_stdstream = _told
         if ray.is_initialized():
             return
         quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
@@ -106,7 +108,7 @@ class OnRay:
             raise UsageError(
                 f"no node of the Ray cluster has {self.settings.cpus:g} cores, {self.settings.memory_gb:g} GB of "
                 f"memory and {self.settings.gpus:g} GPUs",
-                "ask for less per task: --set ray.memory_gb=1",
+                "ask for less per task: --set ray.memory_gb=1, likewise ray.cpus and ray.gpus",
             )
         return {"num_cpus": needs["CPU"], "memory": needs["memory"], "num_gpus": needs["GPU"]}
 
@@ -131,6 +133,11 @@ def _check_there(address: str) -> bool:
     except (OSError, OverflowError) as error:
         raise NetworkError(f"there is no Ray cluster at {address}: {error}", _START) from error
     return True
+
+
+def _told(data: Mapping[str, Any], *_: object, **__: object) -> None:
+    """What Ray says of a process that died: it would print a thousand characters, on stdout, where the result goes."""
+    notice(textwrap.shorten(f"Ray: {' '.join(data['lines'])}", 160, placeholder=" ..."))
 
 
 def _nodes() -> list[dict[str, float]]:

@@ -7,9 +7,10 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import msgspec
@@ -99,7 +100,7 @@ class OnSlurm:
         _check_here(job.folder)
         record = self._running(job) or self._submit(job, numbers)
         try:
-            yield from _wait(job, record)
+            yield from _wait(job, record, numbers)
         except (KeyboardInterrupt, GeneratorExit):
             if _alive(record.job):
                 notice(
@@ -141,12 +142,13 @@ class OnSlurm:
                 subprocess.run(["scancel", *script.submitted], check=False)
             raise InputError(
                 f"{job.name}: sbatch refused the job, and said why above",
-                f"the script is {job.folder / 'launch_script.slurm'}; the table slurm of --config sets partition, "
-                "account, time and memory",
+                f"the script is {job.folder / 'launch_script.slurm'}; the table slurm of --config sets what is in it: "
+                f"{', '.join(field.name for field in fields(self.settings))}",
             ) from error
         record = _Record(",".join(script.submitted), job.key, tuple(numbers))
         store.write_bytes(job.record, msgspec.json.encode(record))
-        notice(f"{job.name}: Slurm's job {record.job}, {len(numbers)} {job.what}s; logs and script in {job.folder}")
+        shown = f"{len(numbers):,} {job.what}{'s' * (len(numbers) != 1)}"
+        notice(f"{job.name}: Slurm's job {record.job}, {shown}; logs and script in {job.folder}")
         return record
 
 
@@ -165,15 +167,19 @@ def _check_here(folder: Path) -> None:
         raise UsageError("--executor slurm needs datatrove", "pip install 'build-bench[slurm]'") from None
 
 
-def _wait(job: Job, record: _Record) -> Iterator[Outcome]:
-    """Each task as its result, or its failure, appears."""
-    left = dict.fromkeys(record.numbers)
-    asked, gone_since, alive, began = 0.0, 0.0, True, False
+def _wait(job: Job, record: _Record, numbers: Sequence[int]) -> Iterator[Outcome]:
+    """Each of the tasks `numbers` as its result, or its failure, appears. The others of the job are done already."""
+    left = dict.fromkeys(number for number in record.numbers if number in {*numbers})
+    asked, gone_since, alive, began, told = 0.0, 0.0, True, False, ""
     while left:
         now = time.monotonic()
         if alive and now - asked >= ASK:
-            alive, asked = _alive(record.job), now
-            gone_since = now
+            states = _states(record.job)
+            alive, gone_since = bool(states), now
+            if asked and (why := _waits_for(states)) not in ("", told):
+                told = why
+                notice(f"{job.name}: Slurm's job {record.job} waits in the queue: {why}; {record.end} ends it")
+            asked = now
         for number in [*left]:
             failure = Task.failure(job.folder, number)
             if job.exists(number) or failure:
@@ -188,7 +194,8 @@ def _wait(job: Job, record: _Record) -> Iterator[Outcome]:
     if left and not died and not began:
         raise BuildBenchError(
             f"{job.name}: Slurm's job {record.job} ended before any {job.what} began: {_last_words(job.folder)}",
-            f"its logs are in {job.folder / 'slurm_logs'}",
+            f"its logs are in {job.folder / 'slurm_logs'}; does a node see this Python, {sys.executable}, and the work "
+            "folder? slurm.environment has the commands that a node needs first",
         )
     for number in died:
         why = f"its process died, or Slurm ended it (time, memory): {_last_words(job.folder)}"
@@ -209,15 +216,27 @@ def _last_words(folder: Path) -> str:
     return "it left no log"
 
 
+def _waits_for(states: Sequence[str]) -> str:
+    """Slurm's word for why nothing of a job runs yet; empty if something does, or Slurm doesn't know yet."""
+    reasons = {reason for state, _, reason in (line.partition(" ") for line in states) if state == "PENDING"}
+    reasons -= {"None", "Dependency"}
+    return ", ".join(sorted(reasons)) if all(line.startswith("PENDING") for line in states) else ""
+
+
 def _alive(job: str) -> bool:
-    """Whether any of the job's tasks waits or runs. Raises `NetworkError` if Slurm doesn't answer for long."""
+    """Whether any of the job's tasks waits or runs."""
+    return bool(_states(job))
+
+
+def _states(job: str) -> list[str]:
+    """State and reason of what waits or runs of a job. Raises `NetworkError` if Slurm doesn't answer for long."""
     until = time.monotonic() + PATIENCE
     while True:
-        asked = subprocess.run(["squeue", "-h", "-j", job, "-o", "%T"], capture_output=True, text=True, check=False)
+        asked = subprocess.run(["squeue", "-h", "-j", job, "-o", "%T %r"], capture_output=True, text=True, check=False)
         if asked.returncode == 0:
-            return bool(asked.stdout.strip())
+            return asked.stdout.splitlines()
         if "Invalid job id" in asked.stderr:
-            return False
+            return []
         if time.monotonic() > until:
             raise NetworkError(f"Slurm doesn't answer: {asked.stderr.strip()}", "run the same again: the job goes on")
         time.sleep(LOOK)

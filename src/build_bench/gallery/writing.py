@@ -190,6 +190,7 @@ def _overview(
             })  # fmt: skip
     return {
         "name": card.NAMES.get(manifest.adopted, card.NAMES[""]),
+        "training": manifest.split == builders.TRAIN,
         "release": manifest.release,
         "filtered_by": manifest.filtered_by,
         "models": [[model, _what(model)] for model in models],

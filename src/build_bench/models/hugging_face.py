@@ -27,7 +27,7 @@ class HuggingFace:
         absent = [package for package in NEEDED if importlib.util.find_spec(package) is None]
         if absent:
             raise UsageError(
-                f"--model hf:{name} needs {', '.join(absent)}, which isn't installed",
+                f"--model hf:{name} needs {', '.join(absent)}: not installed",
                 "pip install 'build-bench[predict]'",
             )
         self.name = cache_name(f"hf:{name}")
