@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from build_bench.errors import BuildBenchError, NetworkError, UsageError
+from build_bench.errors import BuildBenchError, InputError, NetworkError, UsageError
 from build_bench.mirror import Mirror
 from build_bench.object_store import ObjectStore
 
@@ -56,6 +56,43 @@ def test_what_is_removed_on_one_machine_goes_on_the_other(url: str, tmp_path: Pa
     two_.give(two_.folder)
     one.bring(one.folder)
     assert files(one) == {"frames/b": "b"}
+
+
+def test_who_only_looked_brings_nothing_back_that_was_removed_meanwhile(url: str, tmp_path: Path) -> None:
+    one, two_ = two(url, tmp_path)
+    write(one, "frames/a", "a"), write(one, "frames/b", "b")
+    one.give(one.folder)
+    with two_.opened():
+        (one.folder / "frames/a").unlink()
+        one.give(one.folder)
+    assert [*ObjectStore(url).files(".")] == ["frames/b"]
+
+
+def test_a_download_that_breaks_off_is_tried_again(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two_ = two(url, tmp_path)
+    write(one, "a", "a")
+    one.give(one.folder)
+    store, asked = type(fsspec.filesystem("memory")), []
+    whole = store.get_file
+
+    def broken(*arguments: object, **rest: object) -> object:
+        asked.append(arguments)
+        if len(asked) < 3:
+            raise ConnectionResetError
+        return whole(*arguments, **rest)
+
+    monkeypatch.setattr(store, "get_file", broken)
+    two_.bring(two_.folder)
+    assert files(two_) == {"a": "a"}
+
+
+@pytest.mark.parametrize("name", ["a//b", "x/../../b"])
+def test_a_name_that_leads_out_of_the_folder_is_refused(name: str, url: str, tmp_path: Path) -> None:
+    fs, root = fsspec.core.url_to_fs(url)
+    fs.makedirs(root)
+    fs.store[f"{root}/{name}"] = fs.open(f"{root}/good", "wb")
+    with pytest.raises(InputError, match="no file here can be called so"):
+        two(url, tmp_path)[0].bring(tmp_path / "one")
 
 
 def test_a_mirror_that_lost_files_takes_them_back(url: str, tmp_path: Path) -> None:

@@ -117,8 +117,8 @@ class Mirror:
         changed, same, clashes = {}, dict[str, Same | None](), []
         for name, mine in here.items():
             theirs, former = there.get(name), known.get(name)
-            if former and former.here == mine and theirs:
-                continue  # if it changed there, it is brought later
+            if former and former.here == mine:
+                continue  # if it changed or went there, that is brought later
             if theirs is None or (former and former.version == theirs.version) or _MADE_AGAIN.fullmatch(name):
                 changed[name] = mine.size
             elif self._equal(name, mine, theirs):
@@ -171,6 +171,7 @@ class Mirror:
             try:
                 for name, same in zip(names, pool.map(lambda name: move(name, tell), names), strict=True):
                     moved[name] = same
+                    progress.mark(f"{len(moved):,} of {len(names):,} files")
             finally:
                 tell.over = True
                 pool.shutdown(cancel_futures=True)

@@ -17,6 +17,9 @@ _VERSIONS = ("ETag", "etag", "md5Hash", "content_md5", "mtime", "LastModified", 
 _TIMES = ("LastModified", "last_modified", "updated", "mtime", "created")
 """What object stores call a file's digest or version, and its time."""
 
+TRIES = 3
+"""Of a download: clients connect again by themselves, but give up where a file breaks off."""
+
 _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
 
 Tell = Callable[[int], None]
@@ -43,19 +46,31 @@ class ObjectStore:
         self._opened()
 
     def files(self, scope: str) -> dict[str, There]:
-        """The files that are `scope` or lie in it, by their names below the address; "." is all."""
+        """The files that are `scope` or lie in it, by their names below the address; "." is all.
+
+        Raises `InputError` for a name that no path below a folder can have.
+        """
         fs, root = self._opened()
         with self._told():
             fs.invalidate_cache()
             found = fs.find(root if scope == "." else f"{root}/{scope}", detail=True)
-        named = {path.removeprefix(root).lstrip("/"): info for path, info in found.items() if info["type"] == "file"}
-        return {name: _there(info) for name, info in named.items() if name and within(name, scope)}
+        named = {path.removeprefix(f"{root}/"): info for path, info in found.items() if _is_file(info)}
+        for name in named:
+            if {"", ".", ".."} & {*name.split("/")}:
+                raise InputError(f"{self.url}/{name}: no file here can be called so", "remove it")
+        return {name: _there(info) for name, info in named.items() if within(name, scope)}
 
     def get(self, name: str, to: Path, tell: Tell) -> None:
         """Download a file."""
         fs, root = self._opened()
-        with self._told():
-            fs.get_file(f"{root}/{name}", str(to), callback=_callback(tell))
+        for left in reversed(range(TRIES)):
+            try:
+                with self._told(name):
+                    fs.get_file(f"{root}/{name}", str(to), callback=_callback(tell))
+                break
+            except NetworkError:
+                if not left:
+                    raise
 
     def put(self, path: Path, name: str, tell: Tell) -> There:
         """Upload a file, which is there whole or not at all."""
@@ -63,7 +78,7 @@ class ObjectStore:
 
         fs, root = self._opened()
         to = f"{root}/{name}"
-        with self._told():
+        with self._told(name):
             if isinstance(fs, AsyncFileSystem):  # object stores: they have no folders, and show a file when it is whole
                 fs.put_file(str(path), to, callback=_callback(tell))
             else:
@@ -76,13 +91,13 @@ class ObjectStore:
     def remove(self, name: str) -> None:
         """Remove a file."""
         fs, root = self._opened()
-        with self._told():
+        with self._told(name):
             fs.rm_file(f"{root}/{name}")
 
     def sha256(self, name: str) -> str:
         """A file's checksum, 64 hex digits. It is downloaded for that."""
         fs, root = self._opened()
-        with self._told(), fs.open(f"{root}/{name}", "rb") as file:
+        with self._told(name), fs.open(f"{root}/{name}", "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
 
     def _opened(self) -> tuple[Any, str]:
@@ -95,23 +110,29 @@ class ObjectStore:
         return fs, root.rstrip("/")
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _told(self, name: str = "") -> Iterator[None]:
         """Each store has exceptions of its own."""
+        address = f"{self.url}/{name}".rstrip("/")
         try:
             yield
         except BuildBenchError:
             raise
         except (FileNotFoundError, PermissionError) as error:
-            raise InputError(f"{self.url}: {error}", "is there such a place, and may you read and write it?") from error
+            raise InputError(f"{address}: {error}", "is there such a place, and may you read and write it?") from error
         except Exception as error:
             if isinstance(error, OSError) and error.errno in _DISK:
                 raise
-            raise NetworkError(f"{self.url}: {error}", "run the same again: what is finished is kept") from error
+            raise NetworkError(f"{address}: {error}", "run the same again: what is finished is kept") from error
 
 
 def within(name: str, scope: str) -> bool:
     """Whether a file is `scope`, or lies in it."""
     return scope == "." or name == scope or name.startswith(f"{scope}/")
+
+
+def _is_file(info: Mapping[str, Any]) -> bool:
+    """Consoles of object stores mark a folder by an empty object whose name ends with a slash."""
+    return info["type"] == "file" and not str(info.get("Key", info["name"])).endswith("/")
 
 
 def _there(info: Mapping[str, Any]) -> There:
