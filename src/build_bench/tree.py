@@ -11,6 +11,7 @@ import heapq
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,7 @@ import pyarrow.parquet as pq
 from build_bench import card, card_samples, row_digests, schema, sheets, store
 from build_bench.draws import Draw
 from build_bench.errors import BuildBenchError
+from build_bench.executors import cores
 
 ROW_GROUP_BYTES = 32 << 20
 """Pictures per row group: the Hub's viewer refuses groups over 300 MB, and a stream holds one in memory."""
@@ -102,7 +104,10 @@ def lay_out(
     if not rows:
         shutil.rmtree(staging)
         return Part("", 0, None if keep is None else 0, {}, digests, [])
-    parts = {path.name: [path.stat().st_size, store.sha256(path)] for path in sorted(staging.iterdir())}
+    paths = sorted(staging.iterdir())
+    with ThreadPoolExecutor(cores()) as pool:
+        checksums = pool.map(store.sha256, paths)
+    parts = {path.name: [path.stat().st_size, found] for path, found in zip(paths, checksums, strict=True)}
     digest = content_digest(parts)
     final = folder / digest
     if final.exists():
