@@ -110,7 +110,8 @@ def page(rows: Sequence[Row]) -> str:
         "",
         "Each line is one comparison within one run: ours beside the nearest peer, or a limit, what the machine can do",
         "or a person may wait. The ratio is ours by theirs. Trust it, not the numbers: the machine had other work too.",
-        "Peaks are of our largest process. What each script printed is below.",
+        "Of what is counted per second more is better, of all else less. Peaks are of our largest process. What each",
+        "script printed is below.",
         "",
         "![Ratios of ours to the peer](benchmarks.svg)",
         "",
@@ -170,7 +171,7 @@ def plot(rows: Sequence[Row]) -> str:
             parts.append(f'<path d="M{limit:.1f} {y - 7:.0f}v14" stroke="#c05000" stroke-width="2"/>')
         parts.append(f'<circle cx="{x:.1f}" cy="{y:.0f}" r="4" fill="{fill}" stroke="#1558b0" stroke-width="2"/>')
         parts.append(f'<text x="{x + 9:.1f}" y="{y + 4:.0f}" fill="#222">{_number(row["ratio"])}</text>')
-    legend = "ours / theirs: less is better, but of MB/s; the bar is what is wanted, a ring misses it"
+    legend = "ours / theirs; the bar is what is wanted, a ring misses it"
     parts.append(f'<text x="{left}" y="{height - line / 2:.0f}" fill="#444">{legend}</text>')
     return "\n".join([*parts, "</svg>"]) + "\n"
 

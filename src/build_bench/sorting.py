@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-RUN_BYTES = 16 << 20
+RUN_BYTES = 4 << 20
 """Rows held in memory before they are laid on disk, and about as many are given back at once."""
 
 
