@@ -163,6 +163,8 @@ def test_one_machine_builds_and_another_goes_on(s3: Mapping[str, str], tmp_path:
     [
         (("--work", "s3://nobodys/bench"), 3, "s3://nobodys/bench: The specified bucket does not exist"),
         (("--work", "ftpx://host/bench"), 2, "--work ftpx://host/bench: Protocol not known"),
+        (("--work", "s3://"), 2, "--work s3://: no place to write to"),
+        (("--work", "https://host/bench"), 2, "--work https://host/bench: no place to write to"),
         (("--raw", "s3://nobodys/raw"), 2, "--raw s3://nobodys/raw: sources are read by offset"),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,10 +77,11 @@ class Common:
 
 def _located(path: Path | None) -> Path | str | None:
     """A folder, as a path or file:// address; of another address its text, whose slashes `Path` took for one."""
-    scheme, colon, rest = str(path).partition(":/")
-    if not colon or len(scheme) < 2 or not scheme.isalnum():
+    address = re.fullmatch(r"(\w[\w+.:-]+):(/.*)?", str(path))
+    if not address:
         return path
-    return Path("/", rest.lstrip("/")) if scheme == "file" else f"{scheme}://{rest.lstrip('/')}"
+    scheme, rest = address[1], (address[2] or "").lstrip("/")
+    return Path("/", rest) if scheme == "file" else f"{scheme}://{rest}"
 
 
 def _raw_folder(path: Path | None) -> Path | None:

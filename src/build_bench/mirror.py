@@ -64,8 +64,8 @@ class Mirror:
     @classmethod
     def of(cls, url: str) -> Mirror:
         """That of an address. Raises `UsageError` if nothing that is installed reads it."""
-        url = url.rstrip("/")
         ObjectStore(url).check()
+        url = url.rstrip("/")
         caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
         cache = Path(os.environ.get(CACHE) or Path(caches, "build-bench")).absolute()
         name = re.sub(r"[^\w.-]+", "-", url.partition("://")[2])

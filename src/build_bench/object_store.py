@@ -42,8 +42,9 @@ class ObjectStore:
     url: str
 
     def check(self) -> None:
-        """Raise `UsageError` if nothing that is installed reads the address."""
-        self._opened()
+        """Raise `UsageError` if nothing that is installed reads and writes the address."""
+        if not self._opened()[1] or self.url.startswith("http"):
+            raise UsageError(f"--work {self.url}: no place to write to", "an address is as s3://BUCKET/NAME")
 
     def files(self, scope: str) -> dict[str, There]:
         """The files that are `scope` or lie in it, by their names below the address; "." is all.
