@@ -28,6 +28,8 @@ STAGES = {
 }
 SHOWN = ("plan", "render", "filter", "assemble")
 WANTED_COST, WANTED_MEMORY = 1.2, 1.3
+VARIES = 0.05
+"""Seconds by which the same program's start varies: what the small sizes cost more than that can be told."""
 
 
 def run(folder: Path | None, per_word: int, words: int) -> dict[str, Spent]:
@@ -60,7 +62,7 @@ def report(sizes: list[int], found: dict[str, list[list[Spent]]]) -> list[Result
         )
         cells = [f"{second:.2f}, {mib:,.0f}" for second, mib in zip(seconds, memory, strict=True)]
         print(f"| {name} | {' | '.join(cells)} | {small:.0f} | {large:.0f} ", end="")
-        ratio = large / small if small > 0 else 1.0  # less than what starting a program varies by
+        ratio = large / max(small, VARIES / (sizes[1] - sizes[0]) * 1e6)
         print(f"| {ratio:.2f} | {memory[2] / memory[1]:.2f} |")
         what = f"{name}: a sample more"
         results += [
