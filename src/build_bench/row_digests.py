@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -29,13 +30,23 @@ the digests of older releases are beginnings of the new ones, and a row that onl
 
 def of(table: pa.Table) -> Iterator[tuple[str, str]]:
     """Id and digest of each row of a table of `schema.PUBLISHED`. Pictures count by their bytes and names."""
+    return ((row["id"], of_row(row)) for row in rows(table))
+
+
+def of_row(row: Mapping[str, Any]) -> str:
+    """The digest of one of `rows`."""
+    return "".join(_digest([row[name] for name in columns]) for columns in GENERATIONS)
+
+
+def rows(table: pa.Table) -> Iterator[dict[str, Any]]:
+    """Each row of a table of `schema.PUBLISHED`, a frame being its name and the sha256 of its bytes."""
     for batch in table.to_batches():
         frames = batch["frames"]
         pictures = _pictures(frames.flatten())
         texts = batch.select([name for name in batch.schema.names if name != "frames"]).to_pylist()
         for row, count in zip(texts, frames.value_lengths().to_pylist(), strict=True):
             row["frames"] = [next(pictures) for _ in range(count or 0)]
-            yield row["id"], "".join(_digest([row[name] for name in columns]) for columns in GENERATIONS)
+            yield row
 
 
 def same(old: str, new: str) -> bool:

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from build_bench import card, card_samples, row_digests, schema, sheets, store
+from build_bench import card, card_samples, row_digests, schema, sheets, soundness, store
 from build_bench.draws import Draw
 from build_bench.errors import BuildBenchError
 from build_bench.executors import cores
@@ -83,7 +83,7 @@ def lay_out(
     """Write a scenario's rows, and a contact sheet of those in `shown`.
 
     `tables`: rows of `schema.PUBLISHED` in the order of ids, bounded in bytes. `keep`: which ids `filtered` has; None:
-    there is no such split. Raises `BuildBenchError` for an id that `keep` doesn't know.
+    there is no such split. Raises `BuildBenchError` for a row that can't be played, or an id that `keep` doesn't know.
     """
     folder = dataset / "data" / scenario
     staging = folder / store.STAGING
@@ -94,10 +94,13 @@ def lay_out(
     with ExitStack() as stack:
         files = {split: stack.enter_context(_Files(staging, split)) for split in (KEPT, DROPPED)}
         for table in tables:
-            mask = pa.array([True] * len(table) if keep is None else [*_verdicts(table, keep)], pa.bool_())
-            for split, part in ((KEPT, table.filter(mask)), (DROPPED, table.filter(pc.invert(mask)))):
-                files[split].write(part)
-                digests[split].update(row_digests.of(part))
+            verdicts = [True] * len(table) if keep is None else [*_verdicts(table, keep)]
+            for row, verdict in zip(row_digests.rows(table), verdicts, strict=True):
+                _check(row)
+                digests[KEPT if verdict else DROPPED][row["id"]] = row_digests.of_row(row)
+            mask = pa.array(verdicts, pa.bool_())
+            files[KEPT].write(table.filter(mask))
+            files[DROPPED].write(table.filter(pc.invert(mask)))
             examples += table.filter(pc.is_in(table["id"], pa.array(sorted(shown), pa.string()))).to_pylist()
     kept = len(digests[KEPT])
     rows = kept + len(digests[DROPPED])
@@ -124,6 +127,12 @@ def lay_out(
 def content_digest(files: Mapping[str, list[Any]]) -> str:
     """What a scenario's folder is called: 12 hex digits of its files' names, sizes and checksums."""
     return store.digest_of(files)[:12]
+
+
+def _check(row: Mapping[str, Any]) -> None:
+    """Raise `BuildBenchError` for one of `row_digests.rows` that can't be played."""
+    for problem in soundness.problems({**row, "frames": [name for name, _ in row["frames"]]}):
+        raise BuildBenchError(f"{row['id']}: {problem}", "this is a mistake in the builder or in the prompts")
 
 
 def _verdicts(table: pa.Table, keep: Mapping[str, bool]) -> Iterator[bool]:
