@@ -81,10 +81,10 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True
 
     def send(self, content: Content, start: int, end: int) -> None:
+        with self.server.guard:  # before it goes out: whoever has it all may look at once
+            self.server.sent[unquote(self.path)].append((start, end))
         self.wfile.write(content.data[start:end])
         self.wfile.flush()
-        with self.server.guard:
-            self.server.sent[unquote(self.path)].append((start, end))
 
     def status(self, code: int, body: bytes = b"", **headers: str) -> None:
         self.send_response(code)
@@ -108,6 +108,7 @@ class Site(ThreadingHTTPServer):
         """By path: what happens to the first requests."""
         self.asked: list[tuple[str, dict[str, str]]] = []
         self.sent: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        """By path: what was begun to be sent, in the order of the requests."""
         self.guard = threading.Lock()
         self.released = threading.Event()
         """Set at the end: what waits on it goes on."""
