@@ -26,7 +26,7 @@ from build_bench.filters.filtering import Choice
 from build_bench.filters.first_turn import Rule
 from build_bench.store import Work
 from tests import predicted
-from tests.predicted import SCENARIOS, predict, right, wrong
+from tests.predicted import SCENARIOS, predict, right, third_right
 
 RULE = first_turn.rule("0.5")
 MODELS = ["baseline:first", "odd", "third"]
@@ -45,7 +45,7 @@ histograms = st.dictionaries(
 def work(tmp_path_factory: pytest.TempPathFactory) -> Work:
     work = predicted.built(tmp_path_factory.mktemp("audited"))
     predict(work, "odd", lambda turn, number: right(turn, number) if number % 2 else NASTY)
-    predict(work, "third", lambda turn, number: right(turn, number) if number % 3 == 0 else wrong(turn, number))
+    predict(work, "third", third_right)
     predict(work, "baseline:first", lambda turn, number: turn.episode.choices[0])
     return work
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import math
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from build_bench.filters import first_turn, inputs, plots, predictions
 from build_bench.filters.filtering import Choice
 from build_bench.store import Work
 from tests import predicted
-from tests.predicted import SCENARIOS, predict, right, wrong
+from tests.predicted import SCENARIOS, predict, right, third_right, wrong
 
 PERSON = "person:anna"
 
@@ -28,7 +27,7 @@ PERSON = "person:anna"
 def template(tmp_path_factory: pytest.TempPathFactory) -> Work:
     work = predicted.built(tmp_path_factory.mktemp("beside"))
     predict(work, "odd", lambda turn, number: right(turn, number) if number % 2 else wrong(turn, number))
-    predict(work, "third", lambda turn, number: right(turn, number) if number % 3 == 0 else wrong(turn, number))
+    predict(work, "third", third_right)
     stages.predict_baselines(work, SCENARIOS, 0, ["baseline:abstain"])
     turns = list(inputs.first_turns(work, "mvp_n"))[:4]
     answers = [predictions.answered(turn.row, turn.digest, str(turn.row["answer"]), {"person": True}) for turn in turns]
@@ -38,8 +37,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Work:
 
 @pytest.fixture
 def work(template: Work, tmp_path: Path) -> Work:
-    shutil.copytree(template.root, tmp_path / "work")
-    return Work(tmp_path / "work", template.raw)
+    return predicted.copied(template, tmp_path)
 
 
 def audit(work: Work, *arguments: str) -> dict[str, Any]:

@@ -14,43 +14,32 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from build_bench import cli, config, stages
-from build_bench.demo import SETTINGS
+from build_bench import cli, stages
 from build_bench.errors import InputError
-from build_bench.filters import binding, first_turn, inputs, predictions
+from build_bench.filters import binding, inputs, predictions
 from build_bench.filters.filtering import Choice
 from build_bench.store import Work
 from tests import predicted
-from tests.predicted import SCENARIOS, predict, right, wrong
+from tests.predicted import RULE, SCENARIOS, filtered, predict, settings, third_right, wrong
 
-RULE = first_turn.rule()
 Changed = Callable[[pa.Table], pa.Table]
 
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Work:
     work = predicted.built(tmp_path_factory.mktemp("bound"))
-    predict(work, "odd", lambda turn, number: right(turn, number) if number % 3 == 0 else wrong(turn, number))
+    predict(work, "odd", third_right)
     predict(work, "third", wrong)
     return work
 
 
 @pytest.fixture
 def work(template: Work, tmp_path: Path) -> Work:
-    shutil.copytree(template.root, tmp_path / "work")
-    return Work(tmp_path / "work", template.raw)
-
-
-def filtered(work: Work) -> object:
-    return stages.filter_(work, SCENARIOS, Choice(RULE))
+    return predicted.copied(template, tmp_path)
 
 
 def audited(work: Work) -> object:
     return stages.audit(work, SCENARIOS, Choice(RULE), [])
-
-
-def settings() -> config.Config:
-    return config.read(SCENARIOS, None, SETTINGS)
 
 
 tables = st.lists(st.tuples(st.text(max_size=3) | st.none(), st.integers(-9, 9) | st.none(), st.booleans()), max_size=5)

@@ -7,7 +7,6 @@ import random
 import shutil
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pyarrow.parquet as pq
@@ -16,16 +15,12 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from build_bench import cli, config, stages
-from build_bench.demo import SETTINGS
+from build_bench import cli, stages
 from build_bench.errors import InputError, UsageError
 from build_bench.filters import first_turn, keep_list
-from build_bench.filters.filtering import Choice
 from build_bench.store import Work
 from tests import predicted
-from tests.predicted import SCENARIOS, predict, right, wrong
-
-RULE = first_turn.rule()
+from tests.predicted import RULE, SCENARIOS, filtered, predict, right, settings, wrong
 
 shares = st.builds(Fraction, st.integers(0, 120), st.integers(1, 60))
 
@@ -129,25 +124,12 @@ def test_another_threshold_is_another_rule() -> None:
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Work:
-    work = predicted.built(tmp_path_factory.mktemp("filtered"))
-    predict(work, "odd", lambda turn, number: right(turn, number) if number % 3 == 0 else wrong(turn, number))
-    predict(work, "org/model", wrong)
-    predict(work, "third", wrong)
-    return work
+    return predicted.with_three_models(tmp_path_factory.mktemp("filtered"))
 
 
 @pytest.fixture
 def work(template: Work, tmp_path: Path) -> Work:
-    shutil.copytree(template.root, tmp_path / "work")
-    return Work(tmp_path / "work", template.raw)
-
-
-def filtered(work: Work, **choice: Any) -> dict[str, Any]:
-    return stages.filter_(work, SCENARIOS, Choice(**{"rule": RULE, **choice}))
-
-
-def settings() -> config.Config:
-    return config.read(SCENARIOS, None, SETTINGS)
+    return predicted.copied(template, tmp_path)
 
 
 def test_rod_is_spared_and_the_rest_goes_by_the_line(work: Work) -> None:

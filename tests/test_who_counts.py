@@ -12,39 +12,24 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from build_bench import cli, config, stages, store
+from build_bench import cli, stages, store
 from build_bench.demo import SETTINGS
 from build_bench.errors import InputError, UsageError
 from build_bench.filters import first_turn, inputs, keep_list, predictions
 from build_bench.filters.filtering import Choice
 from build_bench.store import Work
 from tests import predicted
-from tests.predicted import SCENARIOS, predict, right, wrong
-
-RULE = first_turn.rule()
+from tests.predicted import RULE, SCENARIOS, filtered, predict, right, settings, wrong
 
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Work:
-    work = predicted.built(tmp_path_factory.mktemp("counted"))
-    predict(work, "odd", lambda turn, number: right(turn, number) if number % 3 == 0 else wrong(turn, number))
-    predict(work, "org/model", wrong)
-    predict(work, "third", wrong)
-    return work
+    return predicted.with_three_models(tmp_path_factory.mktemp("counted"))
 
 
 @pytest.fixture
 def work(template: Work, tmp_path: Path) -> Work:
-    shutil.copytree(template.root, tmp_path / "work")
-    return Work(tmp_path / "work", template.raw)
-
-
-def filtered(work: Work, **choice: Any) -> dict[str, Any]:
-    return stages.filter_(work, SCENARIOS, Choice(**{"rule": RULE, **choice}))
-
-
-def settings() -> config.Config:
-    return config.read(SCENARIOS, None, SETTINGS)
+    return predicted.copied(template, tmp_path)
 
 
 def command(work: Work, *arguments: str) -> Any:
