@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from build_bench.errors import BuildBenchError, InputError, NetworkError, UsageError
 from build_bench.mirror import Mirror
-from build_bench.object_store import ObjectStore
+from build_bench.object_store import ObjectStore, Tell, There
 
 
 @pytest.fixture
@@ -45,6 +45,26 @@ def test_what_one_machine_gives_another_brings_with_the_same_times(url: str, tmp
     assert files(two_) == files(one)
     for name in files(one):
         assert (one.folder / name).stat().st_mtime_ns == (two_.folder / name).stat().st_mtime_ns
+
+
+def test_folders_of_sources_have_the_same_times_on_all_machines(url: str, tmp_path: Path) -> None:
+    """A source is known by them: where they differed, every machine would plan again."""
+    one, two_ = two(url, tmp_path)
+    write(one, "raw/mvp_n/data/test/0001/a.png", "a"), write(one, "raw/mvp_n/data/test/0001/b.png", "b")
+
+    def times(mirror: Mirror) -> dict[str, int]:
+        found = [path for path in (mirror.folder / "raw").rglob("*") if path.is_dir()]
+        return {path.relative_to(mirror.folder).as_posix(): path.stat().st_mtime_ns for path in found}
+
+    one.give(one.folder / "raw")
+    two_.bring(two_.folder)
+    before = times(one)
+    assert times(two_) == before != {}
+    (two_.folder / "raw/mvp_n/data/test/0001/b.png").rename(two_.folder / "raw/mvp_n/data/test/0001/c.png")
+    two_.give(two_.folder)
+    one.bring(one.folder)
+    assert times(one) == times(two_)
+    assert {name for name, time in times(one).items() if time != before[name]} == {"raw/mvp_n/data/test/0001"}
 
 
 def test_what_is_removed_on_one_machine_goes_on_the_other(url: str, tmp_path: Path) -> None:
@@ -221,6 +241,46 @@ def test_a_download_that_breaks_off_leaves_what_was_there(
     monkeypatch.setattr(ObjectStore, "get", whole)
     two_.bring(two_.folder)
     assert files(two_) == {"a": "a new one", "b": "b"}
+
+
+def test_what_somebody_saves_during_an_upload_is_given_by_the_next(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two_ = two(url, tmp_path)
+    write(one, "raw/vsod/answers.csv", "first")
+    whole = ObjectStore.put
+
+    def put(store: ObjectStore, path: Path, name: str, tell: Tell) -> There:
+        there = whole(store, path, name, tell)
+        path.write_text("saved meanwhile")
+        return there
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ObjectStore, "put", put)
+        one.give(one.folder)
+    one.bring(one.folder), one.give(one.folder), two_.bring(two_.folder)
+    assert files(one) == files(two_) == {"raw/vsod/answers.csv": "saved meanwhile"}
+
+
+def test_what_somebody_saves_during_a_download_is_not_lost(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two_ = two(url, tmp_path)
+    write(one, "raw/vsod/answers.csv", "first")
+    one.give(one.folder)
+    two_.bring(two_.folder)
+    write(one, "raw/vsod/answers.csv", "of the other machine")
+    one.give(one.folder)
+    whole = ObjectStore.get
+
+    def get(store: ObjectStore, name: str, to: Path, tell: Tell) -> None:
+        write(two_, name, "saved meanwhile")
+        whole(store, name, to, tell)
+
+    monkeypatch.setattr(ObjectStore, "get", get)
+    with pytest.raises(BuildBenchError, match="changed in"):
+        two_.bring(two_.folder)
+    assert files(two_) == {"raw/vsod/answers.csv": "saved meanwhile"}
 
 
 def test_what_failed_is_given_as_far_as_it_came(url: str, tmp_path: Path) -> None:

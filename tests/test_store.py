@@ -91,6 +91,18 @@ def test_a_changed_source_is_noticed_without_reading_it(tmp_path: Path) -> None:
     assert store.fingerprint(tmp_path, tmp_path.parent) != edited
 
 
+def test_a_folder_in_a_source_is_known_by_its_time_not_by_how_large_its_disk_keeps_it(tmp_path: Path) -> None:
+    """A copy on another disk, with the same times, is the same source."""
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    os.utime(inner, (1, 1))
+    before = store.fingerprint(tmp_path, tmp_path.parent)
+    for number in range(2000):
+        (inner / f"{number:0200}").touch()
+    os.utime(inner, (1, 1))
+    assert store.fingerprint(tmp_path, tmp_path.parent) == before
+
+
 def test_a_checksum_is_computed_once_per_version_of_a_file(work: store.Work, tmp_path: Path) -> None:
     path = tmp_path / "cat.ndjson"
     path.write_bytes(b"abc")

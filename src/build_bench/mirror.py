@@ -108,7 +108,8 @@ class Mirror:
                     (self.folder / name).unlink(missing_ok=True)
                     same[name] = None
             self._remember(same)
-            self._move("bringing", wanted, lambda name, tell: self._get(name, there[name], tell))
+            self._move("bringing", wanted, lambda name, tell: self._get(name, there[name], here.get(name), tell))
+            self._date(paths)
 
     def give(self, *paths: Path) -> None:
         """Put there what changed here, of files and folders. Raises `BuildBenchError`, when all else is given, if some
@@ -131,7 +132,17 @@ class Mirror:
                 ObjectStore(self.url).remove(name)
             same[name] = None
         self._remember(same)
+        self._date(paths)
         self._refuse(clashes)
+
+    def _date(self, paths: Iterable[Path]) -> None:
+        """Date the folders of sources by what lies in them, on every machine: a source is known by their times too, and
+        a store has no folders."""
+        sources = self.folder / "raw"
+        tops = [sources if path == self.folder else path for path in paths]
+        for top in tops:
+            if top.is_relative_to(sources):
+                _date_folders(top)
 
     def _sides(self, paths: Iterable[Path]) -> tuple[dict[str, Here], dict[str, There], dict[str, Same]]:
         """The files of `paths` here, there, and when both were the same. A path outside of the mirror has none: it is a
@@ -145,18 +156,23 @@ class Mirror:
         known = {name: same for name, same in self._known().items() if any(within(name, scope) for scope in scopes)}
         return here, {name: theirs for name, theirs in there.items() if not _OWN.fullmatch(name)}, known
 
-    def _get(self, name: str, theirs: There, tell: Tell) -> Same:
+    def _get(self, name: str, theirs: There, mine: Here | None, tell: Tell) -> Same:
         path = self.folder / name
         with store.atomic(path) as temporary:
             ObjectStore(self.url).get(name, temporary, tell)
             if temporary.stat().st_size != theirs.size:
                 raise NetworkError(f"{self.url}/{name} came in part", "run the same again")
+            if mine and path.exists() and _here(path) != mine and not _MADE_AGAIN.fullmatch(name):
+                self._refuse([name])  # somebody saved it meanwhile
             _set_time(temporary, theirs)
         return Same(theirs.version, _here(path))
 
     def _put(self, name: str, tell: Tell) -> Same:
         path = self.folder / name
+        mine = _here(path)
         theirs = ObjectStore(self.url).put(path, name, tell)
+        if _here(path) != mine:
+            return Same(theirs.version, mine)  # somebody saved it meanwhile: it is given again
         _set_time(path, theirs)
         return Same(theirs.version, _here(path))
 
@@ -232,6 +248,16 @@ def _files(folder: Path, scope: str) -> dict[str, Here]:
     named = {file.relative_to(folder).as_posix(): file for file in found}
     files = {name: file for name, file in named.items() if not (_OWN.fullmatch(name) or file.is_symlink())}
     return {name: _here(file) for name, file in files.items()}
+
+
+def _date_folders(top: Path) -> None:
+    """Set each folder's time to that of its newest file, with a fraction that changes when a name does."""
+    for root, folders, names in os.walk(top):
+        shown = sorted(name for name in names if not (_OWN.fullmatch(name) or Path(root, name).is_symlink()))
+        newest = max((_here(Path(root, name)).mtime_ns for name in shown), default=0) // 10**9
+        named = hashlib.sha256("/".join([*sorted(folders), "", *shown]).encode()).digest()
+        time = newest * 10**9 + int.from_bytes(named) % 10**6 * 1000  # some disks keep microseconds
+        os.utime(root, ns=(time, time))
 
 
 def _here(path: Path) -> Here:

@@ -11,6 +11,7 @@ import os
 import re
 import secrets
 import shutil
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -269,7 +270,8 @@ def fingerprint(path: Path, root: Path) -> list[Any]:
 
 
 def _version(status: os.stat_result) -> tuple[int, int]:
-    return status.st_size, status.st_mtime_ns
+    """Size and time; a folder's size is its disk's business."""
+    return 0 if stat.S_ISDIR(status.st_mode) else status.st_size, status.st_mtime_ns
 
 
 class Checksums:
