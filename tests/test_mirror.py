@@ -157,7 +157,16 @@ def test_a_file_that_changed_on_both_sides_is_named_and_neither_is_lost(url: str
     assert files(two_) == {"a": "mine", "b": "new"}
 
 
-@pytest.mark.parametrize("name", ["plans/coco.parquet", "train/frames/coco/shard-00000.parquet", ".build-bench/x/y"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "plans/coco.parquet",
+        "train/frames/coco/shard-00000.parquet",
+        ".build-bench/x/y",
+        "annotate/vsod/answers.html",
+        "annotate/vsod/sheets/test-0001.jpg",
+    ],
+)
 def test_what_a_stage_makes_again_is_never_in_the_way(name: str, url: str, tmp_path: Path) -> None:
     one, two_ = two(url, tmp_path)
     write(one, name, "mine"), write(two_, name, "theirs")
@@ -170,7 +179,13 @@ def test_what_a_stage_makes_again_is_never_in_the_way(name: str, url: str, tmp_p
 
 
 @pytest.mark.parametrize(
-    "name", ["predictions/m/coco.parquet", "train/.build-bench/predict/m/x.jsonl", "raw/vsod/answers.csv"]
+    "name",
+    [
+        "predictions/m/coco.parquet",
+        "train/.build-bench/predict/m/x.jsonl",
+        "raw/vsod/answers.csv",
+        "annotate/vsod/answers.csv",
+    ],
 )
 def test_what_nobody_can_make_again_is_never_overwritten(name: str, url: str, tmp_path: Path) -> None:
     one, two_ = two(url, tmp_path)

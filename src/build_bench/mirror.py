@@ -35,7 +35,10 @@ CACHE = "BUILD_BENCH_CACHE"
 _OWN = re.compile(r"(.*/)?([^/]*\.partial(/.*)?|([^/]*\.)?lock|\.build-bench/(mirror\.json|(jobs|pull)/.*))")
 """What belongs to one machine: half-written files, locks, the jobs that it submitted."""
 
-_MADE_AGAIN = re.compile(r"(train/)?((plans|frames|rejected|keep|reports|dataset)/|\.build-bench/(?!predict/)).*")
+_MADE_AGAIN = re.compile(
+    r"(train/)?((plans|frames|rejected|keep|reports|dataset|annotate/.+/sheets)/|\.build-bench/(?!predict/)).*"
+    r"|annotate/.+\.html"
+)
 """What a stage makes again if it doesn't fit: who comes last may overwrite it. The rest is sources, answers and what
 people typed."""
 

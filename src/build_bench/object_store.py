@@ -123,7 +123,10 @@ class ObjectStore:
         except Exception as error:
             if isinstance(error, OSError) and error.errno in _DISK:
                 raise
-            raise NetworkError(f"{address}: {error}", "run the same again: what is finished is kept") from error
+            raise NetworkError(
+                f"{address}: {error}",
+                "mend that, if it is yours to mend, and run the same again: what is finished is kept",
+            ) from error
 
 
 def within(name: str, scope: str) -> bool:
