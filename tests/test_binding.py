@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from build_bench import cli, stages
+from build_bench import cli, stages, standing
 from build_bench.errors import InputError
 from build_bench.filters import binding, inputs, predictions
 from build_bench.filters.filtering import Choice
@@ -155,7 +155,7 @@ def test_a_keep_list_that_another_program_changed_is_named_and_made_again(change
     change(work.keep("mvp_n"), changed)
     with pytest.raises(InputError, match=r"mvp_n\.parquet is not as build-bench filter wrote it"):
         stages.assemble(work, settings(), SCENARIOS)
-    facts = stages.status(work, settings(), ["mvp_n"])["scenarios"]["mvp_n"]
+    facts = standing.status(work, settings(), ["mvp_n"])["scenarios"]["mvp_n"]
     assert any("is not as build-bench filter wrote it" in line for line in facts["stale"])
     filtered(work)
     assert keep_lists(work) == before

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from build_bench import cli, stages
+from build_bench import cli, stages, standing
 from build_bench.errors import InputError, UsageError
 from build_bench.filters import first_turn, keep_list
 from build_bench.store import Work
@@ -181,13 +181,13 @@ def test_without_cudf_the_gpu_engine_says_so(work: Work, monkeypatch: pytest.Mon
 
 def test_a_keep_list_goes_stale_with_what_it_was_decided_on(work: Work) -> None:
     def why() -> list[str]:
-        facts = stages.status(work, settings(), ["mvp_n"])["scenarios"]["mvp_n"]
+        facts = standing.status(work, settings(), ["mvp_n"])["scenarios"]["mvp_n"]
         return [line for line in facts["stale"] if "keep list" in line]
 
-    assert stages.status(work, settings(), ["mvp_n"])["scenarios"]["mvp_n"]["kept"] is None
+    assert standing.status(work, settings(), ["mvp_n"])["scenarios"]["mvp_n"]["kept"] is None
     filtered(work)
     assert why() == []
-    facts = stages.status(work, settings(), ["mvp_n"])["scenarios"]["mvp_n"]
+    facts = standing.status(work, settings(), ["mvp_n"])["scenarios"]["mvp_n"]
     assert facts["predicted_by"] == dict.fromkeys(["odd", "org/model", "third"], facts["built"])
     assert facts["kept"] < facts["built"]
     predict(work, "third", right, ["mvp_n"])

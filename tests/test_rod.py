@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from build_bench import config, prompting, raw_sources, stages, store
+from build_bench import config, prompting, raw_sources, stages, standing, store
 from build_bench.builders.rod import HOLES, RodBuilder, RodSettings
 from build_bench.demo.rod import Member
 from build_bench.episode import Episode
@@ -69,7 +69,7 @@ def built(root: Path, workers: int = 1) -> tuple[Work, dict[str, Any]]:
     work = Work(root.parent.parent / "work", root.parent)
     settings = config.read(["rod"])
     stages.build(work, settings, ["rod"], Local(workers))
-    return work, stages.status(work, settings, ["rod"])["scenarios"]["rod"]
+    return work, standing.status(work, settings, ["rod"])["scenarios"]["rod"]
 
 
 def frames(work: Work) -> dict[str, list[bytes]]:
@@ -262,7 +262,7 @@ def test_each_archive_is_read_once_from_plan_to_frames(root: Path, readings: lis
     left = sorted(path.name.split("-")[0] + path.suffix for path in work.scratch("rod").iterdir())
     assert left == ["rod_0.tar.gz.json", "rod_1.tar.gz.json"]
     built(root)
-    stages.status(work, config.read(["rod"]), ["rod"])
+    standing.status(work, config.read(["rod"]), ["rod"])
     assert len(readings) == 2
 
 
@@ -597,7 +597,7 @@ def test_a_table_beside_the_source_overrides_ours_row_by_row(root: Path) -> None
 def test_a_changed_table_plans_again(root: Path) -> None:
     work, _ = built(root)
     (root / "occluders.csv").write_text("code,phrase\nredbl,red cardboard\n")
-    stale = stages.status(work, config.read(["rod"]), ["rod"])["scenarios"]["rod"]["stale"]
+    stale = standing.status(work, config.read(["rod"]), ["rod"])["scenarios"]["rod"]["stale"]
     assert stale == ["plan: the source changed"]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from build_bench import builders, config, imaging, soundness, stages
+from build_bench import builders, config, imaging, soundness, stages, standing
 from build_bench.demo import SETTINGS
 from build_bench.errors import InputError
 from build_bench.executors.local import Local
@@ -62,7 +62,7 @@ def rows(built: Work) -> list[Row]:
 
 
 def test_something_is_built_and_something_rejected(built: Work, scenario: str) -> None:
-    facts = stages.status(built, config.read([scenario], None, SETTINGS), [scenario])["scenarios"][scenario]
+    facts = standing.status(built, config.read([scenario], None, SETTINGS), [scenario])["scenarios"][scenario]
     assert facts["built"] >= 8
     assert facts["rejected"] >= 1
     assert facts["candidates"] == facts["built"] + facts["rejected"]

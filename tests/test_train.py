@@ -16,7 +16,7 @@ from datasets import load_dataset
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from build_bench import builders, cli, config, disjoint, imaging, planning, schema, stages, verifying
+from build_bench import builders, cli, config, disjoint, imaging, planning, schema, stages, standing, verifying
 from build_bench.builders import TRAIN, TRAINING
 from build_bench.builders.coco_train import shared_out
 from build_bench.builders.single_turn import sides
@@ -286,7 +286,7 @@ def test_an_overlap_with_the_test_beside_it_stops_the_build_and_is_stale(work: P
         plan(tmp_path, raw, ("quickdraw.per_class=5", "quickdraw.train_per_class=3"), TRAIN)
     assert train.rejected("quickdraw").read_bytes() == rejected
     chosen = config.read([*TRAINING], None, [*SETTINGS, "quickdraw.per_class=5"], split=TRAIN)
-    report = stages.status(train, chosen, [*TRAINING])["scenarios"]
+    report = standing.status(train, chosen, [*TRAINING])["scenarios"]
     assert any("are in the test too" in why for why in report["quickdraw"]["stale"])
     stages.build(train, chosen, [*TRAINING], Local(1), only=stages.RENDER)
     with pytest.raises(InputError, match="in the test too"):

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from build_bench import cli, stages, store
+from build_bench import cli, stages, standing, store
 from build_bench.demo import SETTINGS
 from build_bench.errors import InputError, UsageError
 from build_bench.filters import first_turn, inputs, keep_list, predictions
@@ -43,7 +43,7 @@ def test_baselines_count_only_where_no_model_is_and_people_never_unless_named(wo
     said = command(work, "filter").stdout
     assert "counted: odd, org/model, third\n" in said
     assert "not counted: baseline:abstain, baseline:ask, baseline:first, baseline:random, person:anna\n" in said
-    facts = stages.status(work, settings(), SCENARIOS)["scenarios"]
+    facts = standing.status(work, settings(), SCENARIOS)["scenarios"]
     assert not any("keep list" in line for name in SCENARIOS for line in facts[name]["stale"])
     for name in ("odd", "org%2Fmodel", "third"):
         shutil.rmtree(work.predictions / name)
@@ -91,7 +91,7 @@ def test_a_keep_list_by_models_that_no_longer_count_is_stale(work: Work) -> None
     assert stamp
     keep_list.write(work, "rod", keep_list.read(work, "rod"), replace(stamp, all_models=True))
     (why,) = [
-        line for line in stages.status(work, settings(), ["rod"])["scenarios"]["rod"]["stale"] if "keep list" in line
+        line for line in standing.status(work, settings(), ["rod"])["scenarios"]["rod"]["stale"] if "keep list" in line
     ]
     assert "came in of odd, org/model" in why
 

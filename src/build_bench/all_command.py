@@ -97,7 +97,7 @@ def all_(options: Common, **asked: Any) -> None:
 
 
 def _anew(options: Common, asked: _Asked) -> None:
-    from build_bench import stages
+    from build_bench import stages, standing
     from build_bench.demo import SETTINGS
     from build_bench.executors.engines import engine
     from build_bench.publishing import Wanted
@@ -116,8 +116,8 @@ def _anew(options: Common, asked: _Asked) -> None:
     manifest = stages.assemble(work, config, published, unfiltered=bool(note), left_out=left_out)
     if asked.release and not repo:
         stages.seal(work, manifest, asked.release, lock_folder(work))
-    report = stages.status(work, config, names)
-    error = broken_items(stages.defects(config, names, report)) if asked.strict else None
+    report = standing.status(work, config, names)
+    error = broken_items(standing.defects(config, names, report)) if asked.strict else None
     said = [note] if note else _filtered_by(work, manifest)
     lines = [*report_lines(report), *said, "", *how_to_look(work, published, manifest)]
     if asked.demo and not (note or training):
@@ -155,7 +155,7 @@ def _checked_repository(options: Common, asked: _Asked) -> str:
 
 
 def _again(options: Common, asked: _Asked) -> None:
-    from build_bench import executors, locks, rebuilding, stages
+    from build_bench import executors, locks, rebuilding, stages, standing
     from build_bench.executors.engines import engine
 
     work = options.work(DEMO if asked.demo else "work")
@@ -171,9 +171,9 @@ def _again(options: Common, asked: _Asked) -> None:
     stages.build(work, config, names, engine(asked.executor, asked.workers, config.engines))
     stages.predict_baselines(work, names, config.seed, lock.models)
     differs = stages.rebuild(work, config, lock, changelog)
-    report = stages.status(work, config, names)
+    report = standing.status(work, config, names)
     result = {"dataset": str(work.dataset), "release": lock.release, "differs": differs, "code": code, **report}
-    error = broken_items(stages.defects(config, names, report)) if asked.strict else None
+    error = broken_items(standing.defects(config, names, report)) if asked.strict else None
     lines = [*report_lines(report), "", f"The same bytes as {lock.release}, all files."]
     if differs:
         why = f", made by other versions ({'; '.join(code)})" if code else ""

@@ -33,7 +33,7 @@ from build_bench.command_options import (
     variable,
     without_option,
 )
-from build_bench.command_output import broken_items, finish, how_to_look, no_folder, report_lines
+from build_bench.command_output import broken_items, dataset_lines, finish, how_to_look, no_folder, report_lines
 from build_bench.doctor_command import doctor
 from build_bench.errors import BuildBenchError, InputError
 from build_bench.fetch_command import fetch
@@ -93,15 +93,15 @@ def build(
     options: Common, scenarios: tuple[str, ...], only: str | None, workers: int | None, executor: str, strict: bool
 ) -> None:
     """Build or rebuild single scenarios: what is there already and fits is kept."""
-    from build_bench import stages
+    from build_bench import stages, standing
     from build_bench.executors.engines import engine
 
     names = known(scenarios, options.split)
     config, work = options.config(names), options.work()
     stages.build(work, config, names, engine(executor, workers, config.engines), only or "")
-    report = stages.status(work, config, names)
+    report = standing.status(work, config, names)
     lines = [*report_lines(report), "", f"build-bench assemble{work.chosen} lays out the dataset of all that is built"]
-    finish(options, report, lines, broken_items(stages.defects(config, names, report)) if strict else None)
+    finish(options, report, lines, broken_items(standing.defects(config, names, report)) if strict else None)
 
 
 group.add_command(predict)
@@ -212,16 +212,17 @@ def adopt(options: Common, folder: Path, filter_ids: Path | None) -> None:
 @common
 def status(options: Common) -> None:
     """Per scenario: fetched, planned, rendered, predicted, kept; what is stale and why."""
-    from build_bench import demo, stages
+    from build_bench import demo, standing
     from build_bench.fetching import sources as fetching
 
     names, work = known((), options.split), options.work()
     config = options.config(names)
-    report = stages.status(work, config, names)
+    report = standing.status(work, config, names)
     drawn = demo.is_drawn(work.raw)
     for source in fetching.look(work, config, names):
         report["scenarios"][source.name]["fetched"] = "drawn" if drawn else source.state
-    options.print(report, [*no_folder(work), *report_lines(report)])
+    report["dataset"] = standing.of_dataset(work, report["scenarios"])
+    options.print(report, [*no_folder(work), *report_lines(report), *dataset_lines(work, report)])
 
 
 group.add_command(doctor)

@@ -45,6 +45,21 @@ def _summary(facts: dict[str, Any]) -> Iterable[str]:
         yield f"{facts['kept']:,} kept by the filter"
 
 
+def dataset_lines(work: Work, report: Mapping[str, Any]) -> Iterable[str]:
+    """What lies in dataset/, and what `assemble` would lay out anew."""
+    found = report["dataset"]
+    if found is None:
+        if any(facts["built"] for facts in report["scenarios"].values()):
+            yield f"dataset: not laid out yet; build-bench assemble{work.chosen} does it"
+        return
+    filtered = "not filtered" if found["filtered"] is None else f"{found['filtered']:,} of them filtered"
+    yield f"dataset: {found['samples']:,} samples, {filtered}, {found['release'] or 'not released'}"
+    for why in dict.fromkeys(found["stale"].values()):
+        yield f"    {why}: {', '.join(name for name in found['stale'] if found['stale'][name] == why)}"
+    if found["stale"]:
+        yield f"    build-bench assemble{work.chosen} lays it out again"
+
+
 def _who(asked: Iterable[str]) -> str:
     """How many models, baselines and people; a baseline is no model."""
     from build_bench.filters.keep_list import BASELINE, PERSON

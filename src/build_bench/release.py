@@ -38,6 +38,7 @@ from build_bench.filters.filtering import KeepList
 from build_bench.store import Work
 from build_bench.tree import Part
 
+RECORD = "assembled.json"
 LIBRARIES = ("numpy", "pillow", "pyarrow")
 """Those whose versions can change bytes of the dataset."""
 
@@ -69,10 +70,10 @@ def assemble(
         )
     for scenario in scenarios:
         disjoint.check(work, scenario)
-    record_path = work.own / "assembled.json"
+    record_path = work.own / RECORD
     record = _read_record(record_path)
     for scenario in scenarios:
-        made_of = _made_of(work, config, scenario, keep.get(scenario))
+        made_of = _made_of(work, scenario, keep.get(scenario))
         known = record.get(scenario)
         if not (known and known.made_of == made_of and _lies_there(work, scenario, known.part)):
             record[scenario] = Assembled(made_of, _write_scenario(work, config, scenario, keep.get(scenario)))
@@ -81,6 +82,12 @@ def assemble(
     manifest = _manifest(work, config, parts, keep)
     manifest["left_out"] = {name: {"settings": config.public(name)} for name in left_out}
     return tree.finish(work.dataset, manifest, parts.values())
+
+
+def is_laid_out(work: Work, scenario: str, keep: KeepList | None, digest: str) -> bool:
+    """Whether the part `digest` of dataset/ was made of what is built, and of the keep list."""
+    known = _read_record(work.own / RECORD).get(scenario)
+    return bool(known and known.part.digest == digest and known.made_of == _made_of(work, scenario, keep))
 
 
 def _check_split(work: Work, config: Config, scenarios: Sequence[str]) -> None:
@@ -100,7 +107,7 @@ def _read_record(path: Path) -> dict[str, Assembled]:
         return {}
 
 
-def _made_of(work: Work, config: Config, scenario: str, keep: KeepList | None) -> str:
+def _made_of(work: Work, scenario: str, keep: KeepList | None) -> str:
     """Digest of all that a scenario's tree is a function of."""
     keys = [stamp.key for stamp in _stamps(work, scenario)]
     versions = {name: metadata.version(name) for name in LIBRARIES}

@@ -1,18 +1,14 @@
-"""The stages in the order of the pipeline, and what the work folder says about them."""
+"""The stages in the order of the pipeline."""
 
 from __future__ import annotations
 
 import functools
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow.parquet as pq
-
 from build_bench import (
-    disjoint,
     listing,
     locks,
     models,
@@ -23,12 +19,13 @@ from build_bench import (
     release,
     releases,
     rendering,
+    standing,
     store,
     tree,
 )
 from build_bench.builders import TRAIN
 from build_bench.config import Config
-from build_bench.errors import BuildBenchError, InputError
+from build_bench.errors import InputError
 from build_bench.executors import notice
 from build_bench.executors.jobs import Engine
 from build_bench.filters import audit as auditing
@@ -38,6 +35,7 @@ from build_bench.filters import (
     filtering,
     first_turn,
     importing,
+    inputs,
     keep_list,
     one_sample,
     predictions,
@@ -97,11 +95,7 @@ def assemble(
     `left_out`: scenarios that the card names as not published.
     """
     for scenario in scenarios:
-        if why := [
-            found
-            for found in _stale(work, config, scenario, planning.read_stamp(work, scenario))
-            if found.startswith(PLAN)
-        ]:
+        if why := [found for found in standing.why_stale(work, config, scenario) if found.startswith(PLAN)]:
             notice(
                 f"{scenario} is laid out as it was planned; {why[0]}. "
                 f"build-bench build {scenario}{work.chosen} plans it again"
@@ -242,76 +236,6 @@ def predict(
     return {"models": [predicting.predict(work, name, request) for name in asked]}
 
 
-def status(work: Work, config: Config, scenarios: Sequence[str]) -> dict[str, Any]:
-    """Per scenario: what was planned, rendered and rejected, and what is stale and why. Reads only."""
-    return {"scenarios": {scenario: _status(work, config, scenario) for scenario in scenarios}}
-
-
-def _status(work: Work, config: Config, scenario: str) -> dict[str, Any]:
-    predicted, shared = filtering.status(work, scenario), disjoint.shared(work, scenario)
-    plan = planning.read_stamp(work, scenario)
-    stamps = [stamp for path in rendering.shard_paths(work, scenario) if (stamp := rendering.read_stamp(path))]
-    reasons = Counter(rejection.reason for rejection in store.read_rejections(work.rejected(scenario)))
-    return {
-        "candidates": plan.candidates if plan else 0,
-        "planned": pq.read_metadata(work.plans(scenario)).num_rows if plan else 0,
-        "built": sum(stamp.samples for stamp in stamps),
-        "rejected": reasons.total(),
-        "rejected_by_reason": dict(sorted(reasons.items())),
-        "passed_over": plan.passed_over if plan else 0,
-        "frames": sum(stamp.frames for stamp in stamps),
-        "predicted_by": predicted["predicted_by"],
-        "kept": predicted["kept"],
-        "gaps": list(plan.gaps) if plan else [],
-        "stale": [*_stale(work, config, scenario, plan), *predicted["stale"], *filter(None, [shared])],
-    }
-
-
-def _stale(work: Work, config: Config, scenario: str, plan: planning.PlanStamp | None) -> list[str]:
-    """What would be done again, and why, in words."""
-    try:
-        raw = config.builder(scenario).open(work.raw / scenario, work.scratch(scenario))
-    except BuildBenchError as error:
-        return [f"source: {error.message}"]
-    if plan is None:
-        return ["plan: not made yet"]
-    now = planning.inputs(work, config, scenario, raw)
-    if changed := [name for name, digest in now.items() if plan.made_of.get(name) != digest]:
-        return [f"plan: {' and '.join(changed)} changed{_settings_changed(config, scenario, plan)}"]
-    if not rendering.is_fresh(work, config, scenario):
-        return ["frames: some are missing, or the plan changed"]
-    return []
-
-
-def _settings_changed(config: Config, scenario: str, plan: planning.PlanStamp) -> str:
-    now = config.values(scenario)
-    changed = [
-        f"{key} = {_said(plan.settings.get(key))} then, {_said(now.get(key))} now"
-        for key in {**now, **plan.settings}
-        if plan.settings.get(key) != now.get(key)
-    ]
-    return (
-        f" ({', '.join(changed)}: the same --set, --limit, --per-class and --config go with every command)"
-        if changed
-        else ""
-    )
-
-
-def _said(value: Any) -> str:
-    return "none" if value is None else repr(value)
-
-
-def defects(config: Config, scenarios: Sequence[str], report: dict[str, Any]) -> dict[str, int]:
-    """Rejections that no rule of the paper asks for, by scenario and reason: what `--strict` fails on."""
-    found = {}
-    for scenario in scenarios:
-        by_rule = config.builder(scenario).by_rule
-        for reason, count in report["scenarios"][scenario]["rejected_by_reason"].items():
-            if reason not in by_rule:
-                found[f"{scenario}: {reason}"] = count
-    return found
-
-
 def push(work: Work, repo: str, wanted: Wanted, beside: Path | None) -> dict[str, Any]:
     """Publish dataset/ and keep the release, its lock in the folder `beside` too; returns what came of it.
 
@@ -342,10 +266,9 @@ def pull(work: Work, repo: str, release: str) -> dict[str, Any]:
 
 
 def _warn_of_newer(work: Work, manifest: Mapping[str, Any]) -> None:
-    """Say if samples were filtered otherwise since the tree was laid out."""
-    rules = {store.stamp_of(work.keep(name)).get("rule") for name in manifest["scenarios"] if work.keep(name).exists()}
-    if others := sorted(rules - {manifest.get("rule")}):
-        notice(f"{work.dataset} is as it was before filter by {', '.join(others)}: build-bench assemble takes that in")
+    """Say which scenarios were built or filtered otherwise since the tree was laid out."""
+    for name, why in standing.outdated(work, manifest, inputs.built(work, manifest["scenarios"])).items():
+        notice(f"{work.dataset}: {name} was {why}; build-bench assemble takes that in")
 
 
 def _keep(work: Work, beside: Path | None) -> None:
