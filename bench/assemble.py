@@ -40,7 +40,7 @@ def prepare(root: Path, pictures: int) -> None:
     from parts import drawings
     from PIL import Image
 
-    from build_bench import planning, rendering, schema, store
+    from build_bench import planning, schema, shards, store
 
     work, settings = opened(root, max(1, pictures // 5 // 345))
     drawings.write(work.raw / SCENARIO, settings.settings[SCENARIO].per_class)
@@ -48,15 +48,15 @@ def prepare(root: Path, pictures: int) -> None:
     draw = np.random.default_rng(0)
     start = io.BytesIO()
     Image.fromarray(draw.integers(0, 255, (64, 64, 3), np.uint8)).save(start, "JPEG")
-    for number, shard in enumerate(rendering.shards(work, settings, SCENARIO)):
+    for number, shard in enumerate(shards.cut(work, settings, SCENARIO)):
         rows = []
-        for plan in rendering.plans_of(work, SCENARIO, shard.first, shard.count):
+        for plan in shards.plans_of(work, SCENARIO, shard.first, shard.count):
             sizes = draw.lognormal(9.0, 0.6, len(plan.frames)).astype(int)
             data = [start.getvalue() + draw.bytes(size) for size in sizes]
             rows.append(
                 {"id": plan.id, "frames": [{"bytes": d, "path": n} for d, n in zip(data, plan.frames, strict=True)]}
             )
-        stamp = rendering.ShardStamp(shard.key, len(rows), sum(len(row["frames"]) for row in rows), ())
+        stamp = shards.ShardStamp(shard.key, len(rows), sum(len(row["frames"]) for row in rows), ())
         table = pa.Table.from_pylist(rows, schema.RENDERED).replace_schema_metadata(store.metadata(asdict(stamp)))
         path = work.shard(SCENARIO, number)
         path.parent.mkdir(parents=True, exist_ok=True)

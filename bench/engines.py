@@ -24,7 +24,7 @@ import changeit_frames
 from parts import drawings, results
 from parts.results import Result
 
-from build_bench import config, planning, rendering
+from build_bench import config, planning, rendering, shards
 from build_bench.executors.jobs import Engine, Job, spread
 from build_bench.executors.local import Local
 from build_bench.executors.on_ray import OnRay, RaySettings
@@ -64,7 +64,7 @@ def two_processes(root: Path, scenario: str, size: int, rounds: int) -> Iterator
         videos(work.raw / scenario, size)
         read = config.read([scenario])
     planning.plan(work, read, scenario)
-    shards = rendering.shards(work, read, scenario)
+    cut = shards.cut(work, read, scenario)
     times: dict[int, list[float]] = {1: [], 2: []}
     for _ in range(rounds):
         for processes in times:
@@ -74,10 +74,10 @@ def two_processes(root: Path, scenario: str, size: int, rounds: int) -> Iterator
             times[processes].append(time.perf_counter() - start)
     gain = statistics.median(one / two for one, two in zip(*times.values(), strict=True))
     one, two = (statistics.median(found) for found in times.values())
-    samples = sum(shard.count for shard in shards)
-    what = f"{scenario}, {samples:,} samples in {len(shards)} shards: two processes against one"
+    samples = sum(shard.count for shard in cut)
+    what = f"{scenario}, {samples:,} samples in {len(cut)} shards: two processes against one"
     yield Result(what, samples / two, samples / one, "samples/s", ">= 1.7", ratio=gain)
-    yield Result(f"{scenario}: a shard", one / len(shards), None, "s")
+    yield Result(f"{scenario}: a shard", one / len(cut), None, "s")
 
 
 def videos(root: Path, count: int) -> None:

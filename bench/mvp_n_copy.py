@@ -29,7 +29,7 @@ import pyarrow.parquet as pq
 from parts.results import Result, options, within, write
 from PIL import Image
 
-from build_bench import config, imaging, planning, rendering, schema
+from build_bench import config, imaging, planning, rendering, schema, shards
 from build_bench.builders.mvp_n_png import is_sound
 from build_bench.executors.local import Local
 from build_bench.raw_sources.mvp_n import CLASSES, MvpN
@@ -117,7 +117,7 @@ def main() -> None:
             size = generate(root / kind, method)
             work, settings = Work(root / kind / "work", root / kind), config.read(["mvp_n"])
             planning.plan(work, settings, "mvp_n")
-            samples = list(rendering.all_plans(work, "mvp_n"))
+            samples = list(shards.all_plans(work, "mvp_n"))
             views = sorted({view for plan in samples for view in json.loads(plan.recipe)["views"]})
             assert len(views) == CLASSES_USED * VIEWS, "some pictures are in no sample"
             ways[f"{kind} into the frames"] = partial(copy, source, samples, out / "shard")

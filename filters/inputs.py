@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from build_bench import rendering, store
+from build_bench import shards, store
 from build_bench.answers import CORRECT, UNPARSED, WRONG
 from build_bench.episode import Episode
 from build_bench.errors import InputError
@@ -97,7 +97,7 @@ class Inputs:
 
 def built(work: Work, scenarios: Collection[str]) -> list[str]:
     """Those of `scenarios` that have frames."""
-    return [name for name in scenarios if work.plans(name).exists() and rendering.shard_paths(work, name)]
+    return [name for name in scenarios if work.plans(name).exists() and shards.paths(work, name)]
 
 
 def read(work: Work, scenario: str, *, save: bool = True) -> Inputs:
@@ -105,8 +105,8 @@ def read(work: Work, scenario: str, *, save: bool = True) -> Inputs:
 
     `save=False` writes nothing: what only reports must not change the work folder.
     """
-    shards = rendering.shard_paths(work, scenario)
-    keys = {path: _stamp(path, scenario).key for path in shards}
+    paths = shards.paths(work, scenario)
+    keys = {path: _stamp(path, scenario).key for path in paths}
     made_of = store.digest_of([_VERSION, store.sha256(work.plans(scenario)), list(keys.values())])
     path = work.own / "inputs" / f"{scenario}.parquet"
     stamp: dict[str, str] = store.stamp_of(path) or {}
@@ -128,9 +128,9 @@ def _kept(path: Path, columns: list[str] | None = None) -> pa.Table | None:
         return None
 
 
-def _stamp(path: Path, scenario: str) -> rendering.ShardStamp:
+def _stamp(path: Path, scenario: str) -> shards.ShardStamp:
     """Without the stamp of one shard, the plans of all that follow could not be told."""
-    stamp = rendering.read_stamp(path)
+    stamp = shards.read_stamp(path)
     if stamp is None:
         raise InputError(f"{path} is damaged", f"run build-bench build {scenario}: it is rendered again")
     return stamp
@@ -191,10 +191,10 @@ def _frame(row: Mapping[str, Any]) -> int:
 def _by_shard(work: Work, scenario: str) -> Iterator[tuple[Path, list[dict[str, Any]]]]:
     """Each shard with the plans that it was rendered from, those that came to nothing included."""
     first = 0
-    for path in rendering.shard_paths(work, scenario):
+    for path in shards.paths(work, scenario):
         stamp = _stamp(path, scenario)
         count = stamp.samples + len(stamp.rejected)
-        yield path, rendering.planned(work, scenario, first, count).to_pylist()
+        yield path, shards.planned(work, scenario, first, count).to_pylist()
         first += count
 
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from build_bench import rendering, store
+from build_bench import shards, store
 from build_bench.errors import BuildBenchError, InputError, UsageError
 from build_bench.filters import coverage, filtering, first_turn, importing, inputs, predictions
 from build_bench.store import Work
@@ -280,7 +280,7 @@ def test_a_file_that_is_no_such_table_is_refused(work: Work, tmp_path: Path, nam
 
 
 def test_a_damaged_shard_is_named_and_no_sample_is_passed_over(work: Work) -> None:
-    shard = rendering.shard_paths(work, "rod")[0]
+    shard = shards.paths(work, "rod")[0]
     shard.write_bytes(b"damaged")
     with pytest.raises(InputError, match="is damaged") as refused:
         inputs.read(work, "rod")

@@ -25,8 +25,8 @@ from build_bench import (
     demo,
     disjoint,
     planning,
-    rendering,
     schema,
+    shards,
     store,
     tree,
 )
@@ -63,7 +63,7 @@ def assemble(
     """
     keep = keep or {}
     _check_split(work, config, scenarios)
-    if stale := [scenario for scenario in scenarios if not rendering.is_fresh(work, config, scenario)]:
+    if stale := [scenario for scenario in scenarios if not shards.is_fresh(work, config, scenario)]:
         raise InputError(
             f"the frames of {', '.join(stale)} are missing or stale",
             f"run build-bench build {' '.join(stale)}{work.chosen}",
@@ -109,7 +109,7 @@ def _read_record(path: Path) -> dict[str, Assembled]:
 
 def _made_of(work: Work, scenario: str, keep: KeepList | None) -> str:
     """Digest of all that a scenario's tree is a function of."""
-    keys = [stamp.key for stamp in _stamps(work, scenario)]
+    keys = [stamp.key for stamp in shards.stamps(work, scenario)]
     versions = {name: metadata.version(name) for name in LIBRARIES}
     kept = keep and [column.to_pylist() for column in keep.table.columns]
     return store.digest_of([store.sha256(work.plans(scenario)), keys, planning.code_digest(), versions, kept])
@@ -131,7 +131,7 @@ def _write_scenario(work: Work, config: Config, scenario: str, keep: KeepList | 
     shown = _shown(work, config, scenario)
     kept = dict(zip(*(keep.table[name].to_pylist() for name in ("id", "kept")), strict=True)) if keep else None
     with Progress(
-        f"assemble {scenario}", sum(stamp.samples for stamp in _stamps(work, scenario)), "samples"
+        f"assemble {scenario}", sum(stamp.samples for stamp in shards.stamps(work, scenario)), "samples"
     ) as progress:
 
         def rows() -> Iterator[pa.Table]:
@@ -145,11 +145,6 @@ def _write_scenario(work: Work, config: Config, scenario: str, keep: KeepList | 
     return part
 
 
-def _stamps(work: Work, scenario: str) -> list[rendering.ShardStamp]:
-    """Of the shards on disk, in order."""
-    return [stamp for path in rendering.shard_paths(work, scenario) if (stamp := rendering.read_stamp(path))]
-
-
 def _shown(work: Work, config: Config, scenario: str) -> set[str]:
     """The ids of the samples on the contact sheet, of those that could be rendered."""
     return tree.shown(_rendered(work, scenario, "answer"), config.seed, scenario)
@@ -157,7 +152,7 @@ def _shown(work: Work, config: Config, scenario: str) -> set[str]:
 
 def _rendered(work: Work, scenario: str, column: str) -> Iterator[dict[str, Any]]:
     """The id and another column of the samples that have their frames, in order."""
-    lost = {rejection.source_key for stamp in _stamps(work, scenario) for rejection in stamp.rejected}
+    lost = {rejection.source_key for stamp in shards.stamps(work, scenario) for rejection in stamp.rejected}
     with pq.ParquetFile(work.plans(scenario)) as file:
         for batch in file.iter_batches(columns=["id", column, "source.key"]):
             yield from (row for row in batch.to_pylist() if row["source"]["key"] not in lost)
@@ -181,11 +176,11 @@ def _batches(work: Work, scenario: str) -> Iterator[pa.Table]:
 def _joined(work: Work, scenario: str) -> Iterator[pa.Table]:
     """Plans with their frames, row group by row group."""
     first = 0
-    for path in rendering.shard_paths(work, scenario):
-        stamp = rendering.read_stamp(path)
+    for path in shards.paths(work, scenario):
+        stamp = shards.read_stamp(path)
         assert stamp is not None
         count = stamp.samples + len(stamp.rejected)
-        planned = rendering.planned(work, scenario, first, count)
+        planned = shards.planned(work, scenario, first, count)
         first += count
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             for group in range(file.num_row_groups):
@@ -230,7 +225,7 @@ def _manifest(work: Work, config: Config, parts: dict[str, Part], keep: Mapping[
             "rejected": reasons.total(),
             "rejected_by_reason": dict(sorted(reasons.items())),
             "passed_over": plan.passed_over,
-            "frames": sum(stamp.frames for stamp in _stamps(work, scenario)),
+            "frames": sum(stamp.frames for stamp in shards.stamps(work, scenario)),
             "settings": public(plan.settings),
             "facts": plan.facts,
             "gaps": list(plan.gaps),

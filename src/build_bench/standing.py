@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from build_bench import disjoint, listing, planning, release, rendering, store, tree
+from build_bench import disjoint, listing, planning, release, shards, store, tree
 from build_bench.config import Config
 from build_bench.errors import BuildBenchError
 from build_bench.filters import filtering
@@ -62,7 +62,7 @@ def _differs(work: Work, manifest: Mapping[str, Any], scenario: str) -> str:
 def _of(work: Work, config: Config, scenario: str) -> dict[str, Any]:
     predicted, shared = filtering.status(work, scenario), disjoint.shared(work, scenario)
     plan = planning.read_stamp(work, scenario)
-    stamps = [stamp for path in rendering.shard_paths(work, scenario) if (stamp := rendering.read_stamp(path))]
+    stamps = shards.stamps(work, scenario)
     reasons = Counter(rejection.reason for rejection in store.read_rejections(work.rejected(scenario)))
     return {
         "candidates": plan.candidates if plan else 0,
@@ -91,7 +91,7 @@ def why_stale(work: Work, config: Config, scenario: str) -> list[str]:
     now = planning.inputs(work, config, scenario, raw)
     if changed := [name for name, digest in now.items() if plan.made_of.get(name) != digest]:
         return [f"plan: {' and '.join(changed)} changed{_settings_changed(config, scenario, plan)}"]
-    if not rendering.is_fresh(work, config, scenario):
+    if not shards.is_fresh(work, config, scenario):
         return ["frames: some are missing, or the plan changed"]
     return []
 
