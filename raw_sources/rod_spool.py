@@ -21,6 +21,7 @@ import msgspec
 
 from build_bench import store
 from build_bench.errors import InputError
+from build_bench.fingerprints import fingerprint
 from build_bench.raw_sources import members
 from build_bench.raw_sources.rod_tar import Tar, unpacked
 
@@ -58,7 +59,7 @@ class Spool:
     def __init__(self, archive: Path, root: Path, scratch: Path) -> None:
         self.archive = archive
         """A .tar.gz, .tgz or .tar."""
-        where = [VERSION, str(root.resolve()), *store.fingerprint(archive, root)]
+        where = [VERSION, str(root.resolve()), *fingerprint(archive, root)]
         self._scratch = scratch
         self._ours = archive.relative_to(root).as_posix().replace("/", "-") + "-"
         self._json, self._bytes = (

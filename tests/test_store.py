@@ -60,14 +60,6 @@ def test_a_damaged_file_counts_as_absent(content: bytes, tmp_path: Path) -> None
     assert store.stamp_of(path) is None
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[1]", b'{"a": 1}'])
-def test_damaged_checksums_are_computed_again(content: bytes, work: store.Work, tmp_path: Path) -> None:
-    path = tmp_path / "cat.ndjson"
-    path.write_bytes(b"abc")
-    store.write_bytes(work.own / "checksums.json", content)
-    assert store.Checksums(work).source(path, tmp_path)["sha256"] == store.sha256(path)
-
-
 def test_rejections_are_sorted_and_come_back(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     two = [Rejection("b", "plan", "crowd"), Rejection("a", "render", "truncated_picture", "line\u2028separator")]
@@ -75,44 +67,3 @@ def test_rejections_are_sorted_and_come_back(tmp_path: Path) -> None:
     assert store.read_rejections(path) == two[::-1]
     store.write_rejections(tmp_path / "other.jsonl", two[::-1])
     assert path.read_bytes() == (tmp_path / "other.jsonl").read_bytes()
-
-
-def test_a_changed_source_is_noticed_without_reading_it(tmp_path: Path) -> None:
-    path = tmp_path / "cat.ndjson"
-    path.write_text("one")
-    before = store.fingerprint(path, tmp_path)
-    path.write_text("three")
-    assert store.fingerprint(path, tmp_path) != before
-    folder = store.fingerprint(tmp_path, tmp_path.parent)
-    path.write_text("fives")
-    edited = store.fingerprint(tmp_path, tmp_path.parent)
-    assert edited != folder
-    (tmp_path / "dog.ndjson").touch()
-    assert store.fingerprint(tmp_path, tmp_path.parent) != edited
-
-
-def test_a_folder_in_a_source_is_known_by_its_time_not_by_how_large_its_disk_keeps_it(tmp_path: Path) -> None:
-    """A copy on another disk, with the same times, is the same source."""
-    inner = tmp_path / "inner"
-    inner.mkdir()
-    os.utime(inner, (1, 1))
-    before = store.fingerprint(tmp_path, tmp_path.parent)
-    for number in range(2000):
-        (inner / f"{number:0200}").touch()
-    os.utime(inner, (1, 1))
-    assert store.fingerprint(tmp_path, tmp_path.parent) == before
-
-
-def test_a_checksum_is_computed_once_per_version_of_a_file(work: store.Work, tmp_path: Path) -> None:
-    path = tmp_path / "cat.ndjson"
-    path.write_bytes(b"abc")
-    sums = store.Checksums(work)
-    first = sums.source(path, tmp_path)
-    assert first == {"path": "cat.ndjson", "bytes": 3, "sha256": store.sha256(path)}
-    sums.save()
-    status = path.stat()
-    path.write_bytes(b"abd")
-    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
-    assert store.Checksums(work).source(path, tmp_path) == first
-    path.write_bytes(b"abcd")
-    assert store.Checksums(work).source(path, tmp_path)["sha256"] == store.sha256(path)

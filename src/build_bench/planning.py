@@ -22,6 +22,7 @@ from build_bench.config import Config
 from build_bench.draws import Draw
 from build_bench.errors import BuildBenchError, InputError
 from build_bench.executors import Progress
+from build_bench.fingerprints import Checksums, fingerprint
 from build_bench.raw_sources import Reader
 from build_bench.records import Draft, Plan, Rejection
 from build_bench.sorting import Sorted
@@ -51,7 +52,7 @@ class PlanStamp:
 def inputs(work: Work, config: Config, scenario: str, raw: Reader) -> dict[str, str]:
     """Digests of all that a plan is a function of, by what a person calls it. Reads no source: names, sizes and times
     stand for them."""
-    files = [store.fingerprint(path, raw.root) for path in raw.files]
+    files = [fingerprint(path, raw.root) for path in raw.files]
     parts = {
         "the seed": config.seed,
         "the settings": config.values(scenario),
@@ -97,7 +98,7 @@ def plan(work: Work, config: Config, scenario: str) -> PlanStamp:
             store.write_rejections(work.rejected(scenario), rejections)
         _check(scenario, len(rows), len(rejections) + chosen.left_out, raw)
         disjoint.check(work, scenario, groups)
-        checksums = store.Checksums(work)
+        checksums = Checksums(work)
         stamp = PlanStamp(
             made_of=made_of,
             candidates=raw.census.candidates - chosen.left_out,

@@ -14,6 +14,7 @@ from build_bench.executors import Progress
 from build_bench.filters import filtering, first_turn, predictions
 from build_bench.filters.filtering import Choice
 from build_bench.filters.keep_list import BASELINE
+from build_bench.fingerprints import Checksums
 from build_bench.locks import Lock
 from build_bench.store import Work
 
@@ -42,7 +43,7 @@ def check_options(lock: Lock, config: Config) -> None:
 
 def check_sources(work: Work, config: Config, lock: Lock) -> None:
     """Raise `InputError` naming every source file that isn't as it was. Checksums are computed once and kept."""
-    checksums = store.Checksums(work)
+    checksums = Checksums(work)
     wrong: list[str] = []
     for scenario, facts in lock.scenarios.items():
         raw = config.builder(scenario).open(work.raw / scenario, work.scratch(scenario))

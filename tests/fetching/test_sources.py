@@ -30,8 +30,9 @@ from build_bench.fetching.asking import Patience
 from build_bench.fetching.running import Options
 from build_bench.fetching.states import Memory
 from build_bench.fetching.wanted import RemoteFile, SourceManifest
+from build_bench.fingerprints import Checksums
 from build_bench.raw_sources.imagenet_c_names import GROUPS
-from build_bench.store import Checksums, Work
+from build_bench.store import Work
 from tests.fakes import changeit
 
 from . import server

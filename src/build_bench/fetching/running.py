@@ -21,6 +21,7 @@ from build_bench.fetching.progress import Bars, in_words
 from build_bench.fetching.sampling import NoRanges
 from build_bench.fetching.states import FileState, Memory, SourceState
 from build_bench.fetching.wanted import RemoteFile
+from build_bench.fingerprints import Checksums
 from build_bench.models.http_json import in_parallel
 from build_bench.raw_sources.quickdraw_files import SAMPLE, SAMPLED
 from build_bench.store import Work
@@ -92,7 +93,7 @@ class Run:
 
     def __init__(self, work: Work, config: Config, options: Options) -> None:
         self._work, self._config, self._options = work, config, options
-        self._memory, self._checksums = Memory(work.raw), store.Checksums(work)
+        self._memory, self._checksums = Memory(work.raw), Checksums(work)
         self._stop = threading.Event()
         self._asker = Asker(options.patience, options.jobs)
         self._downloader = Downloader(self._asker, options.patience, self._stop, accept_new=options.accept_new)

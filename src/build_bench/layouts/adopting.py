@@ -18,6 +18,7 @@ import pyarrow as pa
 from build_bench import __version__, schema, store, tree
 from build_bench.errors import InputError, Rejected, UsageError
 from build_bench.executors import Progress
+from build_bench.fingerprints import Checksums
 from build_bench.layouts import seven
 from build_bench.layouts.folders import Release
 from build_bench.layouts.record import DATASETS, Record, parse
@@ -57,7 +58,7 @@ def adopt(folder: Path, work: Work, filter_ids: Path | None = None) -> dict[str,
     parts: dict[str, Part] = {}
     facts: dict[str, Any] = {}
     with work.locked():
-        checksums = store.Checksums(work)
+        checksums = Checksums(work)
         for name, path in release.records.items():
             if name not in DATASETS.values():
                 _reject_unknown(work, name, path)
