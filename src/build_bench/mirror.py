@@ -13,7 +13,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -247,24 +247,46 @@ class _Telling:
 def _files(folder: Path, scope: str) -> dict[str, Here]:
     """The files that are `scope` or lie in it, by their names below `folder`; links are not followed."""
     path = folder / scope
-    found = [path] if path.is_file() else [Path(root, name) for root, _, names in os.walk(path) for name in names]
-    named = {file.relative_to(folder).as_posix(): file for file in found}
-    files = {name: file for name, file in named.items() if not (_OWN.fullmatch(name) or file.is_symlink())}
-    return {name: _here(file) for name, file in files.items()}
+    if path.is_file():
+        return {} if _OWN.fullmatch(scope) or path.is_symlink() else {scope: _here(path)}
+    named = (
+        (f"{root}/{name}".removeprefix(f"{folder}/"), here)
+        for root, _, files in _walked(str(path))
+        for name, here in files
+    )
+    return {name: here for name, here in named if not _OWN.fullmatch(name)}
 
 
 def _date_folders(top: Path) -> None:
     """Set each folder's time to that of its newest file, with a fraction that changes when a name does."""
-    for root, folders, names in os.walk(top):
-        shown = sorted(name for name in names if not (_OWN.fullmatch(name) or Path(root, name).is_symlink()))
-        newest = max((_here(Path(root, name)).mtime_ns for name in shown), default=0) // 10**9
-        named = hashlib.sha256("/".join([*sorted(folders), "", *shown]).encode()).digest()
+    for root, folders, files in _walked(str(top)):
+        shown = sorted((name, here) for name, here in files if not _OWN.fullmatch(name))
+        newest = max((here.mtime_ns for _, here in shown), default=0) // 10**9
+        named = hashlib.sha256("/".join([*sorted(folders), "", *(name for name, _ in shown)]).encode()).digest()
         time = newest * 10**9 + int.from_bytes(named) % 10**6 * 1000  # some disks keep microseconds
         os.utime(root, ns=(time, time))
 
 
+def _walked(folder: str) -> Iterator[tuple[str, list[str], list[tuple[str, Here]]]]:
+    """As `os.walk`, without links: a folder, the names of those in it, its files. What vanishes meanwhile was none."""
+    folders, files = [], []
+    with suppress(FileNotFoundError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                folders.append(entry.name)
+            elif entry.is_file(follow_symlinks=False):
+                with suppress(FileNotFoundError):
+                    files.append((entry.name, _of(entry.stat())))
+        yield folder, folders, files
+    for name in folders:
+        yield from _walked(f"{folder}/{name}")
+
+
 def _here(path: Path) -> Here:
-    status = path.stat()
+    return _of(path.stat())
+
+
+def _of(status: os.stat_result) -> Here:
     return Here(status.st_size, status.st_mtime_ns)
 
 
