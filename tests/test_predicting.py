@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import queue
 import re
 import shutil
 import threading
@@ -380,15 +381,14 @@ def test_other_weights_or_settings_in_a_folder_of_the_same_name_are_another_mode
 
 
 def test_a_second_model_waits_until_the_first_has_looked_at_the_samples(
-    work: Work, capsys: pytest.CaptureFixture[str]
+    work: Work, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = predicting._looking(work)
-    before.__enter__()
+    said: queue.Queue[str] = queue.Queue()
+    monkeypatch.setattr(predicting, "notice", said.put)
     waiting = threading.Thread(target=predict, args=(work, "baseline:ask", request()))
-    waiting.start()
-    while "waiting for another predict" not in capsys.readouterr().err:
-        assert waiting.is_alive()
-    before.__exit__(None, None, None)
+    with predicting._looking(work):
+        waiting.start()
+        assert said.get(timeout=60) == "waiting for another predict, which is looking at the samples"
     waiting.join()
     assert len(rows(work, "baseline:ask")) == len(ids(work))
 
