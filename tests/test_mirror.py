@@ -298,15 +298,18 @@ def test_what_somebody_saves_during_a_download_is_not_lost(
     assert files(two_) == {"raw/vsod/answers.csv": "saved meanwhile"}
 
 
-def test_what_failed_is_given_as_far_as_it_came(url: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("error", [ZeroDivisionError, SystemExit(1)])  # --strict and checks end by the latter
+def test_what_failed_is_given_as_far_as_it_came(
+    error: type[Exception] | BaseException, url: str, tmp_path: Path
+) -> None:
     one, two_ = two(url, tmp_path)
 
     def fail() -> None:
         with one.opened():
             write(one, "frames/a", "a")
-            raise ZeroDivisionError
+            raise error
 
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises((ZeroDivisionError, SystemExit)):
         fail()
     two_.bring(two_.folder)
     assert files(two_) == {"frames/a": "a"}

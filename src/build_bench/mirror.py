@@ -81,11 +81,11 @@ class Mirror:
         self.bring(self.folder)
         try:
             yield
-        except Exception:
+        except (Exception, SystemExit):
             try:
                 self.give(self.folder)
-            except BuildBenchError as error:
-                notice(f"what was made is in {self.folder} only, until the next command gives it: {error.message}")
+            except (BuildBenchError, OSError) as error:
+                notice(f"what was made is in {self.folder} only, until the next command gives it: {error}")
             raise
         self.give(self.folder)
 
