@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import fsspec
@@ -237,6 +238,40 @@ def test_links_are_not_followed(url: str, tmp_path: Path) -> None:
     (one.folder / "file").symlink_to(one.folder / "a")
     one.give(one.folder)
     assert [*ObjectStore(url).files(".")] == ["a"]
+
+
+def test_what_lies_behind_a_link_is_left_alone_on_both_sides(url: str, tmp_path: Path) -> None:
+    """Who has a source on another disk, and a link to it: it isn't overwritten, and nobody else loses theirs."""
+    one, two_ = two(url, tmp_path)
+    write(one, "raw/coco/a", "a"), write(one, "raw/coco/b", "b"), write(one, "raw/rod", "rod")
+    one.give(one.folder)
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    (disk / "a").write_text("on another disk")
+    (two_.folder / "raw").mkdir(parents=True)
+    (two_.folder / "raw/coco").symlink_to(disk)
+    (two_.folder / "raw/rod").symlink_to(disk / "a")
+    for _ in range(2):
+        with two_.opened():
+            pass
+    two_.give(two_.folder / "raw/coco/a")
+    assert [path.name for path in disk.iterdir()] == ["a"]
+    assert (disk / "a").read_text() == (two_.folder / "raw/rod").read_text() == "on another disk"
+    one.bring(one.folder)
+    assert files(one) == {"raw/coco/a": "a", "raw/coco/b": "b", "raw/rod": "rod"}
+
+
+def test_a_folder_that_another_machine_emptied_goes(url: str, tmp_path: Path) -> None:
+    """An unpacked source that was replaced by its archive: an empty folder would be taken for it."""
+    one, two_ = two(url, tmp_path)
+    write(one, "raw/rod/rod_0/cup/a.jpg", "a")
+    one.give(one.folder)
+    two_.bring(two_.folder)
+    shutil.rmtree(one.folder / "raw/rod/rod_0")
+    write(one, "raw/rod/rod_0.tar.gz", "a")
+    one.give(one.folder)
+    two_.bring(two_.folder)
+    assert [path.name for path in (two_.folder / "raw/rod").iterdir()] == ["rod_0.tar.gz"]
 
 
 def test_a_download_that_breaks_off_leaves_what_was_there(

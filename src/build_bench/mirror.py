@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -108,7 +109,7 @@ class Mirror:
             self._refuse(clashes)
             for name in here.keys() & known.keys() - there.keys():
                 if here[name] == known[name].here:
-                    (self.folder / name).unlink(missing_ok=True)
+                    self._remove(name)
                     same[name] = None
             self._remember(same)
             self._move("bringing", wanted, lambda name, tell: self._get(name, there[name], here.get(name), tell))
@@ -149,15 +150,31 @@ class Mirror:
 
     def _sides(self, paths: Iterable[Path]) -> tuple[dict[str, Here], dict[str, There], dict[str, Same]]:
         """The files of `paths` here, there, and when both were the same. A path outside of the mirror has none: it is a
-        folder that all machines see."""
+        folder that all machines see. Nor has a link, and what lies behind one: it is somebody's own."""
+        linked = _links(self.folder)
         scopes = [path.relative_to(self.folder).as_posix() for path in paths if path.is_relative_to(self.folder)]
+        scopes = [scope for scope in scopes if not linked(scope)]
         here: dict[str, Here] = {}
         there: dict[str, There] = {}
         for scope in scopes:
             here |= _files(self.folder, scope)
             there |= ObjectStore(self.url).files(scope)
         known = {name: same for name, same in self._known().items() if any(within(name, scope) for scope in scopes)}
-        return here, {name: theirs for name, theirs in there.items() if not _OWN.fullmatch(name)}, known
+        return (
+            here,
+            {n: theirs for n, theirs in there.items() if not _OWN.fullmatch(n) and (n in here or not linked(n))},
+            {n: same for n, same in known.items() if n in here or not linked(n)},
+        )
+
+    def _remove(self, name: str) -> None:
+        """Remove a file, and folders that are empty then: a store has none, and a source's would be taken for it."""
+        path = self.folder / name
+        path.unlink(missing_ok=True)
+        for parent in path.relative_to(self.folder).parents[:-1]:
+            try:
+                (self.folder / parent).rmdir()
+            except OSError:
+                return
 
     def _get(self, name: str, theirs: There, mine: Here | None, tell: Tell) -> Same:
         path = self.folder / name
@@ -255,6 +272,16 @@ def _files(folder: Path, scope: str) -> dict[str, Here]:
         for name, here in files
     )
     return {name: here for name, here in named if not _OWN.fullmatch(name)}
+
+
+def _links(folder: Path) -> Callable[[str], bool]:
+    """Whether a name below `folder` is a link, or lies behind one."""
+
+    @cache
+    def linked(name: str) -> bool:
+        return bool(name) and (os.path.islink(f"{folder}/{name}") or linked(name.rpartition("/")[0]))  # noqa: PTH114
+
+    return linked
 
 
 def _date_folders(top: Path) -> None:
