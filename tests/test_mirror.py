@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
+from threading import Event
 
 import fsspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from build_bench import mirror
 from build_bench.errors import BuildBenchError, InputError, NetworkError, UsageError
-from build_bench.mirror import Mirror
+from build_bench.mirror import Here, Mirror
 from build_bench.object_store import ObjectStore, Tell, There
 
 
@@ -46,6 +48,42 @@ def test_what_one_machine_gives_another_brings_with_the_same_times(url: str, tmp
     assert files(two_) == files(one)
     for name in files(one):
         assert (one.folder / name).stat().st_mtime_ns == (two_.folder / name).stat().st_mtime_ns
+
+
+def test_a_source_that_was_copied_to_two_machines_has_the_same_time_on_both(url: str, tmp_path: Path) -> None:
+    """Whoever copies what is large by hand doesn't plan again on every machine. So does who puts it there again."""
+    one, two_ = two(url, tmp_path)
+
+    def times() -> set[int]:
+        return {(machine.folder / "raw/a").stat().st_mtime_ns for machine in (one, two_)}
+
+    for at, machine in enumerate((one, two_)):
+        write(machine, "raw/a", "a")
+        os.utime(machine.folder / "raw/a", (at, at))
+    one.give(one.folder), two_.bring(two_.folder)
+    assert len(times()) == 1
+    write(one, "raw/b", "b"), write(two_, "raw/b", "b")
+    one.give(one.folder), two_.give(two_.folder)
+    assert (one.folder / "raw/b").stat().st_mtime_ns == (two_.folder / "raw/b").stat().st_mtime_ns
+
+
+def test_a_source_that_was_put_there_again_has_its_new_time_on_all_machines(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, _ = two(url, tmp_path)
+    write(one, "raw/a", "a")
+    one.give(one.folder)
+    listed = ObjectStore.files
+    monkeypatch.setattr(
+        ObjectStore,
+        "files",
+        lambda store, scope: {name: found._replace(seconds=5) for name, found in listed(store, scope).items()},
+    )
+    monkeypatch.delattr(ObjectStore, "get")  # its digest is the same: nothing is downloaded
+    one.bring(one.folder)
+    assert (one.folder / "raw/a").stat().st_mtime == 5
+    monkeypatch.delattr(ObjectStore, "put")
+    one.give(one.folder)
 
 
 def test_folders_of_sources_have_the_same_times_on_all_machines(url: str, tmp_path: Path) -> None:
@@ -248,13 +286,15 @@ def test_what_lies_behind_a_link_is_left_alone_on_both_sides(url: str, tmp_path:
     disk = tmp_path / "disk"
     disk.mkdir()
     (disk / "a").write_text("on another disk")
+    dated = disk.stat().st_mtime_ns
     (two_.folder / "raw").mkdir(parents=True)
     (two_.folder / "raw/coco").symlink_to(disk)
     (two_.folder / "raw/rod").symlink_to(disk / "a")
     for _ in range(2):
         with two_.opened():
             pass
-    two_.give(two_.folder / "raw/coco/a")
+    two_.give(two_.folder / "raw/coco/a", two_.folder / "raw/coco")
+    assert disk.stat().st_mtime_ns == dated
     assert [path.name for path in disk.iterdir()] == ["a"]
     assert (disk / "a").read_text() == (two_.folder / "raw/rod").read_text() == "on another disk"
     one.bring(one.folder)
@@ -333,10 +373,61 @@ def test_what_somebody_saves_during_a_download_is_not_lost(
     assert files(two_) == {"raw/vsod/answers.csv": "saved meanwhile"}
 
 
-@pytest.mark.parametrize("error", [ZeroDivisionError, SystemExit(1)])  # --strict and checks end by the latter
-def test_what_failed_is_given_as_far_as_it_came(
-    error: type[Exception] | BaseException, url: str, tmp_path: Path
+def test_what_another_command_removes_meanwhile_is_passed_over(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Two commands on one machine have one mirror: one lists the files that the other replaces."""
+    one, _ = two(url, tmp_path)
+    write(one, "a", "a"), write(one, "b", "b"), write(one, "c", "c")
+    whole = ObjectStore.put
+
+    def put(store: ObjectStore, path: Path, name: str, tell: Tell) -> There:
+        if name == "a":
+            path.unlink()
+        return whole(store, path, name, tell)
+
+    def listed(path: Path) -> Here:
+        if path.name == "b":
+            path.unlink()
+        return here(path)
+
+    here = mirror._here
+    monkeypatch.setattr(ObjectStore, "put", put)
+    monkeypatch.setattr(mirror, "_here", listed)
+    one.give(one.folder)
+    assert [*ObjectStore(url).files(".")] == ["c"]
+
+
+def test_what_has_come_is_known_while_the_rest_comes(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever is killed then needn't download it again to see that it is the same."""
+    one, two_ = two(url, tmp_path)
+    for name in "abc":
+        write(one, name, name)
+    one.give(one.folder)
+    whole, came = ObjectStore.get, Event()
+    known: list[set[str]] = []
+
+    def get(store: ObjectStore, name: str, to: Path, tell: Tell) -> None:
+        if name == "a":  # the first takes longest, and breaks off
+            came.wait(10)
+            raise NetworkError("gone")
+        if name == "c":
+            known.append({*two_._known()})
+        whole(store, name, to, tell)
+        if name == "c":
+            came.set()
+
+    monkeypatch.setattr(mirror, "AT_ONCE", 2)
+    monkeypatch.setattr(mirror, "OFTEN", 0)
+    monkeypatch.setattr(ObjectStore, "get", get)
+    with pytest.raises(NetworkError):
+        two_.bring(two_.folder)
+    assert known == [{"b"}]
+    assert {"b", "c"} == two_._known().keys()
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError, SystemExit(1)])  # --strict and checks end by the latter
+def test_what_failed_is_given_as_far_as_it_came(error: type[Exception] | SystemExit, url: str, tmp_path: Path) -> None:
     one, two_ = two(url, tmp_path)
 
     def fail() -> None:

@@ -11,6 +11,8 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -23,12 +25,15 @@ import filelock
 import msgspec
 
 from build_bench import store
-from build_bench.errors import BuildBenchError, NetworkError
+from build_bench.errors import BuildBenchError, InputError, NetworkError
 from build_bench.executors import Progress, notice
 from build_bench.object_store import ObjectStore, Tell, There, within
 
 AT_ONCE = 8
 """Files in the air."""
+
+OFTEN = 10.0
+"""Seconds between two writings of what was moved."""
 
 CACHE = "BUILD_BENCH_CACHE"
 """Where mirrors lie; else in ~/.cache/build-bench."""
@@ -99,11 +104,13 @@ class Mirror:
             for name, theirs in there.items():
                 mine, former = here.get(name), known.get(name)
                 if mine and former and former.version == theirs.version:
+                    if mine == former.here and theirs.seconds not in (None, mine.mtime_ns // 10**9):
+                        same[name] = self._agreed(name, theirs, mine)  # the same was put there again
                     continue  # if it changed here, it is given later
                 if mine is None or (former and former.here == mine) or _MADE_AGAIN.fullmatch(name):
                     wanted[name] = theirs.size
                 elif self._equal(name, mine, theirs):
-                    same[name] = Same(theirs.version, mine)
+                    same[name] = self._agreed(name, theirs, mine)
                 else:
                     clashes.append(name)
             self._refuse(clashes)
@@ -127,7 +134,7 @@ class Mirror:
             if theirs is None or (former and former.version == theirs.version) or _MADE_AGAIN.fullmatch(name):
                 changed[name] = mine.size
             elif self._equal(name, mine, theirs):
-                same[name] = Same(theirs.version, mine)
+                same[name] = self._agreed(name, theirs, mine)
             else:
                 clashes.append(name)
         self._move("giving", changed, self._put)
@@ -145,7 +152,7 @@ class Mirror:
         sources = self.folder / "raw"
         tops = [sources if path == self.folder else path for path in paths]
         for top in tops:
-            if top.is_relative_to(sources):
+            if top.is_relative_to(sources) and not _links(self.folder)(top.relative_to(self.folder).as_posix()):
                 _date_folders(top)
 
     def _sides(self, paths: Iterable[Path]) -> tuple[dict[str, Here], dict[str, There], dict[str, Same]]:
@@ -187,31 +194,41 @@ class Mirror:
             _set_time(temporary, theirs)
         return Same(theirs.version, _here(path))
 
-    def _put(self, name: str, tell: Tell) -> Same:
+    def _put(self, name: str, tell: Tell) -> Same | None:
+        """Returns None if another command removed it meanwhile."""
         path = self.folder / name
-        mine = _here(path)
-        theirs = ObjectStore(self.url).put(path, name, tell)
+        try:
+            mine = _here(path)
+            return self._agreed(name, ObjectStore(self.url).put(path, name, tell), mine)
+        except (FileNotFoundError, InputError):
+            if path.exists():
+                raise
+            return None
+
+    def _agreed(self, name: str, theirs: There, mine: Here) -> Same:
+        """Both sides are the same now; if somebody saved it meanwhile, it is given again."""
+        path = self.folder / name
         if _here(path) != mine:
-            return Same(theirs.version, mine)  # somebody saved it meanwhile: it is given again
+            return Same(theirs.version, mine)
         _set_time(path, theirs)
         return Same(theirs.version, _here(path))
 
-    def _move(self, what: str, sizes: Mapping[str, int], move: Callable[[str, Tell], Same]) -> None:
+    def _move(self, what: str, sizes: Mapping[str, int], move: Callable[[str, Tell], Same | None]) -> None:
         """Move files, several at a time and about in the order of names, and remember those that are there."""
         if not sizes:
             return
-        names, moved = sorted(sizes), dict[str, Same | None]()
+        moved = _Moved(self._remember)
         with Progress(f"{what} {self.url}", sum(sizes.values()) >> 20, "MB") as progress:
             tell = _Telling(progress)
             pool = ThreadPoolExecutor(AT_ONCE)
             try:
-                for name, same in zip(names, pool.map(lambda name: move(name, tell), names), strict=True):
-                    moved[name] = same
-                    progress.mark(f"{len(moved):,} of {len(names):,} files")
+                done = pool.map(lambda name: moved.add(name, move(name, tell)), sorted(sizes))
+                for count, _ in enumerate(done, 1):
+                    progress.mark(f"{count:,} of {len(sizes):,} files")
             finally:
                 tell.over = True
                 pool.shutdown(cancel_futures=True)
-                self._remember(moved)
+                moved.keep()
 
     def _equal(self, name: str, mine: Here, theirs: There) -> bool:
         """Whether a file is the same on both sides: two machines may have made it."""
@@ -246,6 +263,29 @@ class Mirror:
     @property
     def _record(self) -> Path:
         return self.folder / ".build-bench" / "mirror.json"
+
+
+class _Moved:
+    """The files that were moved, kept now and then: nothing tells that a process is about to be killed."""
+
+    def __init__(self, remember: Callable[[Mapping[str, Same | None]], None]) -> None:
+        self._remember, self._alone, self._kept = remember, threading.Lock(), time.monotonic()
+        self._new: dict[str, Same | None] = {}
+
+    def add(self, name: str, same: Same | None) -> None:
+        """One more, unless it is None."""
+        with self._alone:
+            if same:
+                self._new[name] = same
+            due = time.monotonic() - self._kept >= OFTEN
+        if due:
+            self.keep()
+
+    def keep(self) -> None:
+        """Write down what is new."""
+        with self._alone:
+            self._remember(self._new)
+            self._new, self._kept = {}, time.monotonic()
 
 
 class _Telling:
@@ -290,14 +330,14 @@ def _date_folders(top: Path) -> None:
         shown = sorted((name, here) for name, here in files if not _OWN.fullmatch(name))
         newest = max((here.mtime_ns for _, here in shown), default=0) // 10**9
         named = hashlib.sha256("/".join([*sorted(folders), "", *(name for name, _ in shown)]).encode()).digest()
-        time = newest * 10**9 + int.from_bytes(named) % 10**6 * 1000  # some disks keep microseconds
-        os.utime(root, ns=(time, time))
+        dated = newest * 10**9 + int.from_bytes(named) % 10**6 * 1000  # some disks keep microseconds
+        os.utime(root, ns=(dated, dated))
 
 
 def _walked(folder: str) -> Iterator[tuple[str, list[str], list[tuple[str, Here]]]]:
     """As `os.walk`, without links: a folder, the names of those in it, its files. What vanishes meanwhile was none."""
     folders, files = [], []
-    with suppress(FileNotFoundError), os.scandir(folder) as entries:
+    with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
                 folders.append(entry.name)
