@@ -9,10 +9,11 @@ from threading import Event
 
 import fsspec
 import pytest
+from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from build_bench import mirror
+from build_bench import cli, mirror
 from build_bench.errors import BuildBenchError, InputError, NetworkError, UsageError
 from build_bench.mirror import Here, Mirror
 from build_bench.object_store import ObjectStore, Tell, There
@@ -447,6 +448,18 @@ def test_an_address_that_nothing_reads_is_refused_before_any_work(monkeypatch: p
     monkeypatch.setattr(fsspec.core, "url_to_fs", lambda _url: (_ for _ in ()).throw(ImportError("Install s3fs")))
     with pytest.raises(UsageError, match="Install s3fs"):
         Mirror.of("s3://bucket/bench")
+
+
+def test_an_address_with_nothing_at_it_is_said_to_be_empty(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be another that is meant, as with a folder that isn't there."""
+    monkeypatch.setenv("BUILD_BENCH_CACHE", str(tmp_path))
+    assert "isn't there yet" in CliRunner().invoke(cli.group, ["status", "--work", url]).stdout
+    found = Mirror.of(url)
+    write(found, "raw/vsod/answers.csv", "")
+    found.give(found.folder)
+    assert "isn't there yet" not in CliRunner().invoke(cli.group, ["status", "--work", url]).stdout
 
 
 def test_addresses_that_are_written_alike_have_folders_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:

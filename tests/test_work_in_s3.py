@@ -156,6 +156,9 @@ def test_one_machine_builds_and_another_goes_on(s3: Mapping[str, str], tmp_path:
     assert digests(one / "predictions") == digests(two / "predictions") != {}
     found = json.loads(status.stdout)["scenarios"]
     assert [found[name]["stale"] for name in ("coco", "mvp_n", "quickdraw")] == [[], [], []]
+    ask = ("preview", "--playable", "1", "--dataset", "folder/dataset", "--out", "gallery", "--work", url)
+    assert run(*ask, cwd=tmp_path, BUILD_BENCH_CACHE="two").returncode == 0
+    assert BASELINE in (tmp_path / "gallery/data/overview.js").read_text()
 
 
 @pytest.mark.parametrize(

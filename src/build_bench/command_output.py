@@ -73,7 +73,7 @@ def _who(asked: Iterable[str]) -> str:
 
 def no_folder(work: Work) -> Iterable[str]:
     """That the work folder isn't there, where it may be meant, if so."""
-    if not work.root.exists():
+    if not work.root.exists() or (work.shared and [*work.root.iterdir()] == [work.own]):
         demo = "; that of the demo: --work demo" if Path("demo", "dataset").exists() else ""
         yield f"{work.root} isn't there yet: build-bench all{work.chosen} makes it, or name another with --work{demo}"
 

@@ -86,7 +86,8 @@ def preview(
     from build_bench.gallery.writing import Request, write
 
     request = Request(samples, playable, full, workers or executors.cores())
-    known_by = work if not dataset or options.work_folder else None  # elsewhere it knows nothing of this dataset
+    named = options.work_folder or options.mirror
+    known_by = work if not dataset or named else None  # elsewhere it knows nothing of this dataset
     with nullcontext() if dataset else work.locked():
         report = write(shown, known_by, out, request)
     options.print(report, gallery_lines(report))
