@@ -19,6 +19,7 @@ from build_bench.builders import Builder
 from build_bench.demo import SETTINGS
 from build_bench.executors.jobs import Engine, Job, Outcome
 from build_bench.executors.local import Local
+from build_bench.journal import Place
 from build_bench.mirror import Mirror
 from build_bench.predicting_in_parts import predict
 from build_bench.store import Work
@@ -106,6 +107,18 @@ def test_answers_given_on_other_machines_are_as_those_of_this_one(work: Work) ->
     other.bring(other.root)
     assert answers(other) == expected
     assert not list(other.own.rglob("*.jsonl"))
+
+
+def test_a_journal_that_is_in_the_cache_does_not_come_back(work: Work) -> None:
+    """Its answers would take the place of those of a later refresh."""
+    build(work, Local(1))
+    journal = Place(work, BASELINE, "coco").folder / "coco.jsonl"
+    journal.parent.mkdir(parents=True)
+    journal.write_bytes(b"what a killed run left\n")
+    work.give(work.root)
+    predicting.predict(work, BASELINE, request())
+    work.bring(work.root)  # the next command's, if this one is killed before its end
+    assert not journal.exists()
 
 
 def test_what_a_machine_made_before_it_was_lost_is_not_made_again(work: Work) -> None:

@@ -118,6 +118,7 @@ class Journal:
             Refresh(self._place).add(rows)
         for path in paths:
             path.unlink(missing_ok=True)
+        self._place.work.give(*paths)  # that they are gone: else a killed run's come back, over a later refresh
         self._folded = time.monotonic()
         return rows
 
