@@ -448,6 +448,26 @@ def test_an_address_that_nothing_reads_is_refused_before_any_work(monkeypatch: p
     monkeypatch.setattr(fsspec.core, "url_to_fs", lambda _url: (_ for _ in ()).throw(ImportError("Install s3fs")))
     with pytest.raises(UsageError, match="Install s3fs"):
         Mirror.of("s3://bucket/bench")
+    monkeypatch.setattr(fsspec.core, "url_to_fs", lambda _url: (_ for _ in ()).throw(EOFError("no such key")))
+    with pytest.raises(NetworkError, match="sftp://host/bench: no such key"):  # it connects at once
+        Mirror.of("sftp://host/bench")
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("local:///{}", "local:///{}"),  # of which the third slash is the path's, as in hdfs:///NAME
+        ("memory://bench//{}/", "memory://bench/{}"),
+        ("memory:/bench/{}", "memory://bench/{}"),
+    ],
+)
+def test_an_address_is_taken_as_it_is_typed(
+    typed: str, meant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BUILD_BENCH_CACHE", str(tmp_path / "cache"))
+    name = str(tmp_path / "bench").lstrip("/")
+    done = CliRunner().invoke(cli.group, ["status", "--work", typed.format(name)])
+    assert f"{meant.format(name)} is worked on in" in done.stderr
 
 
 def test_an_address_with_nothing_at_it_is_said_to_be_empty(

@@ -75,19 +75,22 @@ class Common:
         click.echo(json.dumps(result, indent=2, sort_keys=True) if self.as_json else "\n".join(lines))
 
 
-def _located(path: Path | None) -> Path | str | None:
-    """A folder, as a path or file:// address; of another address its text, whose slashes `Path` took for one."""
-    address = re.fullmatch(r"(\w[\w+.:-]+):(/.*)?", str(path))
+def _located(place: str | None) -> Path | str | None:
+    """A folder, as a path or file:// address; of another address its text."""
+    address = re.fullmatch(r"(\w[\w+.:-]+):(/.*)?", place or "")
     if not address:
-        return path
-    scheme, rest = address[1], (address[2] or "").lstrip("/")
-    return Path("/", rest) if scheme == "file" else f"{scheme}://{rest}"
+        return Path(place) if place else None
+    scheme, rest = address[1], address[2] or ""
+    name = re.sub("/+", "/", rest.lstrip("/"))
+    if scheme == "file":
+        return Path("/", name)
+    return f"{scheme}://{'/' if rest.startswith('///') else ''}{name}"  # hdfs:///NAME names no host
 
 
-def _raw_folder(path: Path | None) -> Path | None:
+def _raw_folder(place: str | None) -> Path | None:
     from build_bench.errors import UsageError
 
-    located = _located(path)
+    located = _located(place)
     if isinstance(located, str):
         raise UsageError(
             f"--raw {located}: sources are read by offset, which needs a folder that all machines see",
@@ -112,26 +115,26 @@ def common(command: Command) -> Command:
 
     @functools.wraps(command)
     def call(
-        work: Path | None, raw: Path | None, config: Path | None, changes: tuple[str, ...], seed: int | None,
+        work: str | None, raw: str | None, config: Path | None, changes: tuple[str, ...], seed: int | None,
         as_json: bool, verbose: bool, **rest: Any,
     ) -> None:  # fmt: skip
         scale = {name: rest.pop(name) for name in ("split", "per_class", "most") if name in rest}
-        located, raw = _located(work), _raw_folder(raw)
+        located, sources = _located(work), _raw_folder(raw)
         if not isinstance(located, str):
-            command(Common(located, raw, config, changes, seed, as_json, **scale), **rest)
+            command(Common(located, sources, config, changes, seed, as_json, **scale), **rest)
             return
         from build_bench.mirror import Mirror
 
         mirror = Mirror.of(located)
         with mirror.opened():
-            command(Common(None, raw, config, changes, seed, as_json, **scale, mirror=mirror), **rest)
+            command(Common(None, sources, config, changes, seed, as_json, **scale, mirror=mirror), **rest)
 
-    folder = click.Path(path_type=Path, file_okay=False)
+    place = click.Path(file_okay=False)  # as text: a path has no two slashes
     file = click.Path(path_type=Path, dir_okay=False, exists=True)
     shared: list[Callable[[Command], Command]] = [
-        option("--work", type=folder,
+        option("--work", type=place,
                      help="Where everything is made; a folder, or s3://BUCKET/NAME.  [default: ./work]"),
-        option("--raw", type=folder, help="Where the sources lie; only fetch writes there.  [default: <work>/raw]"),
+        option("--raw", type=place, help="Where the sources lie; only fetch writes there.  [default: <work>/raw]"),
         option("--config", type=file, help="Settings as TOML, a table per scenario."),
         option("--set", "changes", multiple=True, metavar="KEY=VALUE",
                      help="One setting, as in coco.negatives=supercategory; repeatable."),

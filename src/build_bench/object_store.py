@@ -104,10 +104,11 @@ class ObjectStore:
     def _opened(self) -> tuple[Any, str]:
         import fsspec
 
-        try:
-            fs, root = fsspec.core.url_to_fs(self.url)
-        except (ImportError, ValueError) as error:
-            raise UsageError(f"--work {self.url}: {error}", "s3:// needs pip install s3fs, gs:// gcsfs") from error
+        with self._told():  # some connect at once
+            try:
+                fs, root = fsspec.core.url_to_fs(self.url)
+            except (ImportError, ValueError) as error:
+                raise UsageError(f"--work {self.url}: {error}", "s3:// needs pip install s3fs, gs:// gcsfs") from error
         return fs, root.rstrip("/")
 
     @contextmanager
