@@ -205,6 +205,7 @@ def test_a_file_that_changed_on_both_sides_is_named_and_neither_is_lost(url: str
         ".build-bench/x/y",
         "annotate/vsod/answers.html",
         "annotate/vsod/sheets/test-0001.jpg",
+        "raw/.fetch/files.json",
     ],
 )
 def test_what_a_stage_makes_again_is_never_in_the_way(name: str, url: str, tmp_path: Path) -> None:
@@ -247,6 +248,7 @@ def test_what_both_machines_made_alike_is_no_conflict(url: str, tmp_path: Path) 
 def test_locks_jobs_and_half_written_files_stay_where_they_are(url: str, tmp_path: Path) -> None:
     one, two_ = two(url, tmp_path)
     stays = ["a.0123456789ab.partial", "dataset/staging.partial/x", ".build-bench/lock", "reports/gallery/.lock"]
+    stays += ["raw/coco/val2014.zip.part", "raw/coco/val2014.zip.part.json", "raw/changeit/downloads/.incoming/a/x.mp4"]
     stays += [".build-bench/jobs/render-coco/x.slurm", "train/.build-bench/jobs/x", ".build-bench/pull/x"]
     for name in [*stays, "plans/partial.parquet", "raw/locked"]:
         write(one, name, "x")

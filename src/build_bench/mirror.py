@@ -38,12 +38,15 @@ OFTEN = 10.0
 CACHE = "BUILD_BENCH_CACHE"
 """Where mirrors lie; else in ~/.cache/build-bench."""
 
-_OWN = re.compile(r"(.*/)?([^/]*\.partial(/.*)?|([^/]*\.)?lock|\.build-bench/(mirror\.json|(jobs|pull)/.*))")
-"""What belongs to one machine: half-written files, locks, the jobs that it submitted."""
+_OWN = re.compile(
+    r"(.*/)?([^/]*\.partial(/.*)?|([^/]*\.)?lock|\.build-bench/(mirror\.json|(jobs|pull)/.*))"
+    r"|raw/(.*\.part(\.json)?|(.*/)?\.incoming/.*)"
+)
+"""What belongs to one machine: half-written files and downloads, locks, the jobs that it submitted."""
 
 _MADE_AGAIN = re.compile(
     r"(train/)?((plans|frames|rejected|keep|reports|dataset|annotate/.+/sheets)/|\.build-bench/(?!predict/)).*"
-    r"|annotate/.+\.html"
+    r"|annotate/.+\.html|raw/\.fetch/files\.json"
 )
 """What a stage makes again if it doesn't fit: who comes last may overwrite it. The rest is sources, answers and what
 people typed."""
