@@ -355,13 +355,15 @@ def test_what_somebody_saves_during_an_upload_is_given_by_the_next(
     assert files(one) == files(two_) == {"raw/vsod/answers.csv": "saved meanwhile"}
 
 
+@pytest.mark.parametrize("brought_before", [True, False])
 def test_what_somebody_saves_during_a_download_is_not_lost(
-    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    brought_before: bool, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, two_ = two(url, tmp_path)
     write(one, "raw/vsod/answers.csv", "first")
     one.give(one.folder)
-    two_.bring(two_.folder)
+    if brought_before:
+        two_.bring(two_.folder)
     write(one, "raw/vsod/answers.csv", "of the other machine")
     one.give(one.folder)
     whole = ObjectStore.get

@@ -192,7 +192,7 @@ class Mirror:
             ObjectStore(self.url).get(name, temporary, tell)
             if temporary.stat().st_size != theirs.size:
                 raise NetworkError(f"{self.url}/{name} came in part", "run the same again")
-            if mine and path.exists() and _here(path) != mine and not _MADE_AGAIN.fullmatch(name):
+            if path.exists() and _here(path) != mine and not _MADE_AGAIN.fullmatch(name):
                 self._refuse([name])  # somebody saved it meanwhile
             _set_time(temporary, theirs)
         return Same(theirs.version, _here(path))
