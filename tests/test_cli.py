@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -62,6 +63,7 @@ def test_commands_are_listed_in_the_order_of_the_pipeline() -> None:
         (["build", "quickdraw"], 3, "Quick, Draw! is not in", "--scenario"),
         (["all", "--scenario", "quickdraw"], 3, "Quick, Draw! is not in", "CC-BY-4.0"),
         (["verify"], 3, "has no manifest.json", "assemble"),
+        (["status", "--work", os.fsdecode(b"w\xff")], 2, "isn't UTF-8", "rename it"),
     ],
 )
 def test_an_error_is_a_sentence_with_what_to_do(

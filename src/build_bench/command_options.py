@@ -77,6 +77,12 @@ class Common:
 
 def _located(path: Path | None) -> Path | str | None:
     """A folder, as a path or file:// address; of another address its text, whose slashes `Path` took for one."""
+    from build_bench.errors import UsageError, shown
+
+    if (name := shown(str(path))) != str(path):
+        raise UsageError(
+            f"{name}: the name of that folder isn't UTF-8, which what lies in it is written with", "rename it"
+        )
     address = re.fullmatch(r"(\w[\w+.:-]+):(/.*)?", str(path))
     if not address:
         return path
