@@ -30,7 +30,7 @@ def chosen(marked: Marked) -> pl.DataFrame:
     shown = marked.inputs.table.lazy().select("id", "input_digest")
     parts = []
     for file in marked.files.values():
-        said = pl.scan_parquet(file.path)
+        said = pl.scan_parquet(file.path, glob=False)
         fresh = said.head(len(marked.inputs.table)) if file.complete else said.join(shown, on=["id", "input_digest"])
         parts.append(fresh.select("model", "verdict", "choice"))
     if not parts:

@@ -64,7 +64,7 @@ def of(path: Path, inputs: Inputs) -> Coverage:
     expected = inputs.table.lazy().select("id", expected="input_digest")
     try:
         fresh, failed, known = (
-            pl.scan_parquet(path)
+            pl.scan_parquet(path, glob=False)
             .select("id", "input_digest", "verdict")
             .join(expected, on="id")
             .group_by("id")
@@ -81,7 +81,7 @@ def of(path: Path, inputs: Inputs) -> Coverage:
 
 def _errors(path: Path, expected: pl.LazyFrame) -> list[str]:
     """Why samples failed as they are now, a text for each."""
-    rows = pl.scan_parquet(path).filter(pl.col("verdict") == FAILED)
+    rows = pl.scan_parquet(path, glob=False).filter(pl.col("verdict") == FAILED)
     now = rows.join(expected, left_on=["id", "input_digest"], right_on=["id", "expected"], how="semi")
     found = [json.loads(text or "{}") for text in now.select("runtime").collect()["runtime"]]
     return [str(one.get("error") or "no reason given") for one in found if isinstance(one, dict)]

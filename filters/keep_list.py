@@ -124,7 +124,7 @@ def mark(work: Work, models: Sequence[str], scenario: str, inputs: Inputs) -> Ma
     samples = inputs.table.lazy()
     marks = []
     for file in files.values():
-        scanned = pl.scan_parquet(file.path)
+        scanned = pl.scan_parquet(file.path, glob=False)
         if file.complete:
             marks.append(first_turn.marks(samples, scanned.head(len(inputs.table)), exact=True))
         else:  # one join after the other: side by side they would all be in memory

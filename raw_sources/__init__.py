@@ -74,8 +74,3 @@ def check_size(size: int, name: str) -> None:
     """Raises `Rejected` for a file that is too large to be a picture."""
     if size > LARGEST:
         raise Rejected("too_large", f"{name}: {size} bytes, more than a picture")
-
-
-def shown(name: str) -> str:
-    """A name that can be written down, also if it isn't UTF-8."""
-    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

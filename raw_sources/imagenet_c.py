@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from build_bench.errors import Rejected
+from build_bench.errors import Rejected, shown
 from build_bench.raw_sources import Reader, check_size, missing
 from build_bench.raw_sources.imagenet_c_labels import check, ground_truth, tables
 from build_bench.raw_sources.imagenet_c_names import (
@@ -110,7 +110,8 @@ class ImageNetC(Reader):
         """A class folder's time changes when a picture is added or removed: 40,000 folders, so none is in `files`."""
         state = sha256()
         for folder in _class_folders(self._folders):
-            state.update(f"{folder.path.relative_to(self.root).as_posix()} {folder.path.stat().st_mtime_ns}\n".encode())
+            name = shown(folder.path.relative_to(self.root).as_posix())
+            state.update(f"{name} {folder.path.stat().st_mtime_ns}\n".encode())
         return state.hexdigest()
 
     @property
@@ -240,7 +241,7 @@ class ImageNetC(Reader):
         """(the sorted keys of all pictures in folders, the number of files with other names)."""
         keys, strays, key_of = [], 0, Names()
         for folder in _class_folders(self._folders):
-            lead = f"{folder.corruption}/{folder.severity}/{folder.path.name}/".encode()
+            lead = os.fsencode(f"{folder.corruption}/{folder.severity}/{folder.path.name}/")
             for entry in os.scandir(folder.path):
                 number = key_of(lead + os.fsencode(entry.name) + b"\0")
                 strays += not number

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from build_bench import draws, manifests
-from build_bench.errors import InputError, Rejected
-from build_bench.raw_sources import Reader, missing, shown
+from build_bench.errors import InputError, Rejected, shown
+from build_bench.raw_sources import Reader, missing
 from build_bench.raw_sources.json_id import BOM
 from build_bench.raw_sources.ndjson_ids import Line, scan
 from build_bench.raw_sources.quickdraw_files import SAMPLE, SAMPLED, find, fold, one_of

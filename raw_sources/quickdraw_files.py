@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import unquote
 
-from build_bench.errors import InputError
-from build_bench.raw_sources import is_file, shown
+from build_bench.errors import InputError, shown
+from build_bench.raw_sources import is_file
 
 SAMPLE = "sample"
 """The folder of what `fetch --sample` drew by ranges: lines of simplified files, and `SAMPLED`, where they are from."""

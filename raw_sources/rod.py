@@ -20,8 +20,8 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from build_bench import manifests
-from build_bench.errors import InputError, Rejected
-from build_bench.raw_sources import Reader, check_size, missing, shown
+from build_bench.errors import InputError, Rejected, shown
+from build_bench.raw_sources import Reader, check_size, missing
 from build_bench.raw_sources.rod_spool import PICTURES, Spool
 from build_bench.records import Census
 

@@ -178,6 +178,7 @@ def _first(**changes: Any) -> Callable[[list[Record]], Any]:
         ("QuickDraw", _first(options=["More details."]), "abstain_count"),
         ("QuickDraw", _first(id="0"), "bad_record"),
         ("QuickDraw", _first(num_images=10**9), "too_many_states"),
+        ("coco2014", _first(granularity=10**9), "too_many_states"),
         ("QuickDraw", _first(first_image=1), "image_out_of_range"),
         ("QuickDraw", _first(prompt=" "), "no_question"),
         ("QuickDraw", _first(bench_id="../x"), "bad_bench_field"),

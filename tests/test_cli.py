@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import click
 import pytest
 
 from build_bench import cli
+from tests.fakes import fake
 
 
 def run(*arguments: str, cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
@@ -62,6 +64,7 @@ def test_commands_are_listed_in_the_order_of_the_pipeline() -> None:
         (["build", "quickdraw"], 3, "Quick, Draw! is not in", "--scenario"),
         (["all", "--scenario", "quickdraw"], 3, "Quick, Draw! is not in", "CC-BY-4.0"),
         (["verify"], 3, "has no manifest.json", "assemble"),
+        (["status", "--work", os.fsdecode(b"w\xff")], 2, "isn't UTF-8", "rename it"),
     ],
 )
 def test_an_error_is_a_sentence_with_what_to_do(
@@ -105,6 +108,17 @@ def test_a_flag_in_the_environment_is_read_in_errors_too(value: str, documents: 
     done = run("build", "quickdraw", cwd=tmp_path, BUILD_BENCH_JSON=value, BUILD_BENCH_VERBOSE=value)
     assert len(done.stdout.splitlines()) == documents
     assert ("Traceback" in done.stderr) == bool(documents)
+
+
+def test_rendering_what_nobody_planned_is_said(tmp_path: Path) -> None:
+    fake("mvp_n").write(tmp_path / "work" / "raw" / "mvp_n")
+    for _ in range(2):
+        done = run("build", "mvp_n", "--only", "render", cwd=tmp_path)
+        assert done.returncode == 3
+        assert "nothing to render" in done.stderr
+        assert "build-bench build mvp_n" in done.stderr
+        (tmp_path / "work" / "plans").mkdir(exist_ok=True)
+        (tmp_path / "work" / "plans" / "mvp_n.parquet").write_bytes(b"PAR1, cut off")
 
 
 def test_a_work_folder_may_be_a_file_address(tmp_path: Path) -> None:

@@ -74,6 +74,12 @@ def test_a_wrong_file_is_refused(text: str, tmp_path: Path) -> None:
         config.read(["quickdraw"], file)
 
 
+def test_a_file_that_begins_with_a_mark_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "bench.toml"
+    file.write_text("seed = 7\n", encoding="utf-8-sig")
+    assert config.read(["quickdraw"], file).seed == 7
+
+
 @pytest.mark.parametrize(
     ("text", "message", "hint"),
     [
@@ -81,6 +87,7 @@ def test_a_wrong_file_is_refused(text: str, tmp_path: Path) -> None:
         ("[licences]\naccepted = ['coco']", "no table 'licences'", "did you mean 'licenses'"),
         ("partition = 'cpu'", "partition = 'cpu': expected seed", "below their table's name, as [slurm]"),
         ("executor = 'slurm'", "executor = 'slurm': expected seed", "options, as --executor, aren't settings"),
+        ("seed =", "expected TOML", "as in seed = 0"),
         ("[slurm]\ntime = 2", "slurm.time = 2: expected text, in quotes", ""),
         ("[slurm]\nmemory_gb = '16G'", "slurm.memory_gb = '16G': expected a whole number", ""),
     ],

@@ -151,6 +151,14 @@ def test_filtering_again_writes_nothing_and_gives_the_same_bytes(work: Work, tem
     assert [work.keep(name).read_bytes() for name in SCENARIOS] == content
 
 
+def test_a_work_folder_whose_name_looks_like_a_pattern_is_a_folder(template: Work, tmp_path: Path) -> None:
+    work = predicted.copied(template, tmp_path / "run [1] of *?")
+    predict(work, "fourth", lambda turn, number: "" if number < 2 else right(turn, number), ["mvp_n"])
+    assert filtered(work, allow_missing=True)["allowed_missing"]["mvp_n"]["fourth"]["failed"] == 2
+    done = CliRunner().invoke(cli.group, ["audit", "--work", str(work.root), "--raw", str(work.raw), "--json"])
+    assert done.exit_code == 0, done.output
+
+
 def test_what_isnt_covered_stops_it_with_a_list_unless_allowed(work: Work) -> None:
     predict(work, "fourth", lambda turn, number: "" if number < 2 else right(turn, number), ["mvp_n"])
     with pytest.raises(InputError) as error:

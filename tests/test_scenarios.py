@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +103,24 @@ def test_texts_are_filled_and_say_nothing_of_this_machine(rows: list[Row]) -> No
         names = [frame["path"] for frame in row["frames"]]
         assert all("/" not in name and "\\" not in name for name in names)
         assert {option["action"] for option in row["options"]} <= {"", *ACTIONS}
+
+
+def test_names_that_are_no_text_stop_nothing(built: Work, scenario: str, raw: Path, tmp_path: Path) -> None:
+    shutil.copytree(raw, tmp_path / "raw")
+    for archive in sorted((tmp_path / "raw" / scenario).glob("*.tar*")):
+        with tarfile.open(archive) as tar:
+            tar.extractall(archive.parent, [one for one in tar if one.isfile()], filter="data")
+        archive.unlink()
+    odd = os.fsdecode(b"\xff")
+    for folder in [path for path in (tmp_path / "raw" / scenario).rglob("*") if path.is_dir()]:
+        (folder / odd).mkdir()
+        for file in sorted(path for path in folder.iterdir() if path.is_file())[:1]:
+            shutil.copy(file, folder / f"{odd}{file.suffix}")
+    work = build(tmp_path / "work", scenario, tmp_path / "raw")
+    assert rows_of(work) == rows_of(built)
+    assert (
+        standing.status(work, config.read([scenario], None, SETTINGS), [scenario])["scenarios"][scenario]["stale"] == []
+    )
 
 
 def test_every_position_of_the_answer_comes_up(rows: list[Row]) -> None:

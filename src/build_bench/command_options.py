@@ -77,6 +77,12 @@ class Common:
 
 def _located(place: str | None) -> Path | str | None:
     """A folder, as a path or file:// address; of another address its text."""
+    from build_bench.errors import UsageError, shown
+
+    if place and (name := shown(place)) != place:
+        raise UsageError(
+            f"{name}: the name of that folder isn't UTF-8, which what lies in it is written with", "rename it"
+        )
     address = re.fullmatch(r"(\w[\w+.:-]+):(/.*)?", place or "")
     if not address:
         return Path(place) if place else None

@@ -163,9 +163,9 @@ def _accepted(table: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _read_file(file: Path) -> dict[str, Any]:
     try:
-        data = tomllib.loads(file.read_text(encoding="utf-8"))
+        data = tomllib.loads(file.read_text(encoding="utf-8-sig"))  # some editors put a mark before UTF-8
     except (OSError, ValueError, RecursionError) as error:
-        raise UsageError(f"--config {file}: {error}") from error
+        raise UsageError(f"--config {file}: {error}, expected TOML", "as in seed = 0, or below [coco]") from error
     for name, table in data.items():
         if name not in _PLAIN and not isinstance(table, dict):
             raise UsageError(

@@ -68,3 +68,8 @@ def unknown(what: str, name: str, known: Iterable[str]) -> UsageError:
     near = difflib.get_close_matches(name, known, n=1)
     meant = f"did you mean {near[0]!r}? " if near else ""
     return UsageError(f"there is no {what} {name!r}", f"{meant}known: {', '.join(known)}")
+
+
+def shown(name: str) -> str:
+    """A file's name that can be written down, also if it isn't UTF-8."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

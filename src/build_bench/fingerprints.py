@@ -9,16 +9,17 @@ from typing import Any
 
 import msgspec
 
+from build_bench.errors import shown
 from build_bench.store import Work, digest_of, sha256, to_json, write_bytes
 
 
 def fingerprint(path: Path, root: Path) -> list[Any]:
     """What changes when a source changes, without reading it: name, size and time, of a folder's files too."""
-    name = path.relative_to(root).as_posix()
+    name = shown(path.relative_to(root).as_posix())
     if not path.is_dir():
         return [name, *_version(path.stat())]
     with os.scandir(path) as entries:
-        return [name, digest_of(sorted([entry.name, *_version(entry.stat())] for entry in entries))]
+        return [name, digest_of(sorted([shown(entry.name), *_version(entry.stat())] for entry in entries))]
 
 
 def _version(status: os.stat_result) -> tuple[int, int]:
@@ -38,9 +39,9 @@ class Checksums:
 
     def source(self, path: Path, root: Path) -> dict[str, Any]:
         """What the manifest says of a source file: its name below `root`, size and sha256. A folder: its file names."""
-        name = path.relative_to(root).as_posix()
+        name = shown(path.relative_to(root).as_posix())
         if path.is_dir():
-            names = sorted(entry.name for entry in os.scandir(path))
+            names = sorted(shown(entry.name) for entry in os.scandir(path))
             return {"path": f"{name}/", "files": len(names), "sha256_of_names": digest_of(names)}
         key = self._key(path, root)
         if key not in self._known:
@@ -53,7 +54,7 @@ class Checksums:
 
     @staticmethod
     def _key(path: Path, root: Path) -> str:
-        return digest_of([str(root.resolve()), *fingerprint(path, root)])
+        return digest_of([shown(str(root.resolve())), *fingerprint(path, root)])
 
     def save(self) -> None:
         """Keep what was computed."""

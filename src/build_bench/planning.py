@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from build_bench import builders, disjoint, manifests, prompting, schema, store
 from build_bench.config import Config
 from build_bench.draws import Draw
-from build_bench.errors import BuildBenchError, InputError
+from build_bench.errors import BuildBenchError, InputError, shown
 from build_bench.executors import Progress
 from build_bench.fingerprints import Checksums, fingerprint
 from build_bench.raw_sources import Reader
@@ -104,7 +104,7 @@ def plan(work: Work, config: Config, scenario: str) -> PlanStamp:
             candidates=raw.census.candidates - chosen.left_out,
             planned=len(rows),
             passed_over=raw.census.passed_over + chosen.left_out,
-            gaps=tuple(raw.gaps),
+            gaps=tuple(map(shown, raw.gaps)),
             facts=builder.facts(),
             sources=[checksums.source(path, raw.root) for path in raw.files],
             settings=config.values(scenario),

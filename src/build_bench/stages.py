@@ -76,13 +76,18 @@ def check(work: Work, config: Config, scenarios: Sequence[str]) -> None:
 
 
 def build(work: Work, config: Config, scenarios: Sequence[str], engine: Engine, only: str = "") -> None:
-    """Plan and render scenarios."""
+    """Plan and render scenarios. Raises `InputError` if only to be rendered is what nobody planned."""
     work.give(work.raw)  # before sources are looked at, as it sets their times
     check(work, config, scenarios)
     with work.locked():
         for scenario in scenarios:
             if only != RENDER:
                 planning.plan(work, config, scenario)
+            elif not planning.read_stamp(work, scenario):
+                raise InputError(
+                    f"{scenario}: {work.plans(scenario)} is missing or damaged, so there is nothing to render",
+                    f"run build-bench build {scenario} without --only: it plans first",
+                )
             if only != PLAN:
                 rendering.render(work, config, scenario, engine)
 

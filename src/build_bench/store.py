@@ -22,7 +22,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from build_bench.errors import BuildBenchError, InputError
+from build_bench.errors import BuildBenchError, InputError, shown
 from build_bench.records import Rejection
 
 _STAMP = b"build_bench"
@@ -78,7 +78,7 @@ class Work:
     def raw_name(self) -> str:
         """Which sources these are: a work folder that is moved with them has the same."""
         raw, home = self.raw.resolve(), (self.test or self.root).resolve()
-        return str(raw.relative_to(home) if raw.is_relative_to(home) else raw)
+        return shown(str(raw.relative_to(home) if raw.is_relative_to(home) else raw))
 
     def plans(self, scenario: str) -> Path:
         """One row per sample, no pixels."""
@@ -237,7 +237,8 @@ def stamp_of(path: Path) -> Any:
 
 def write_rejections(path: Path, rejections: list[Rejection]) -> None:
     """One line per candidate that is not used, sorted."""
-    lines = sorted(msgspec.json.encode(rejection) for rejection in rejections)
+    written = (replace(each, source_key=shown(each.source_key), detail=shown(each.detail)) for each in rejections)
+    lines = sorted(map(msgspec.json.encode, written))
     write_bytes(path, b"".join(line + b"\n" for line in lines))
 
 

@@ -230,6 +230,7 @@ class Coco(Rules):
         for text in record.options:
             if self.is_valid(text) and text not in texts:
                 raise Rejected("unknown_request", f"{text!r} is none of {list(texts)}")
+        self._gone: tuple[list[Any], list[Any]] = ([self._stored(0)], [self._stored(1)])
         g = int(record.granularity or 0)
         self.hint = f"Hint: {'zooming out' if self.zoom else 'moving the camera'} could help with classification."
         self.max_turns = g + 1 if self.zoom else g * len(self._names)
@@ -251,10 +252,10 @@ class Coco(Rules):
 
     def _step(self, key: Key, axis: int) -> Any:
         """How far the edge has gone: after k moves k + 1 steps, reckoned anew at each move, as the evaluator does."""
-        step = self._stored(axis)
-        for moves in range(1, key[axis] + 1):
-            step = step / moves * (moves + 1)
-        return step
+        gone = self._gone[axis]
+        while len(gone) <= key[axis]:
+            gone.append(gone[-1] / len(gone) * (len(gone) + 1))
+        return gone[key[axis]]
 
     def open(self, key: Key, options: tuple[Option, ...]) -> Iterable[int]:
         y, x = (self._step(key, axis) for axis in (0, 1))
