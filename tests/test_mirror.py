@@ -378,6 +378,23 @@ def test_what_somebody_saves_during_a_download_is_not_lost(
     assert files(two_) == {"raw/vsod/answers.csv": "saved meanwhile"}
 
 
+def test_half_a_download_on_one_machine_changes_no_folders_time(url: str, tmp_path: Path) -> None:
+    one, two_ = two(url, tmp_path)
+    for name in ("a", "b.part", "b.part.json", ".incoming/c"):
+        write(one, f"raw/mvp_n/{name}", name)
+    one.give(one.folder), two_.bring(two_.folder)
+    assert files(two_) == {"raw/mvp_n/a": "a"}
+    times = [(mirror.folder / "raw/mvp_n").stat().st_mtime_ns for mirror in (one, two_)]
+    assert times[0] == times[1]
+
+
+def test_a_name_that_no_store_takes_is_said_in_a_sentence(url: str, tmp_path: Path) -> None:
+    one, _ = two(url, tmp_path)
+    write(one, "raw/coco/\udcff.jpg", "x")
+    with pytest.raises(InputError, match=r"raw/coco/\\xff.jpg: the name isn't UTF-8"):
+        one.give(one.folder)
+
+
 def test_what_another_command_removes_meanwhile_is_passed_over(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -396,9 +413,9 @@ def test_what_another_command_removes_meanwhile_is_passed_over(
             path.unlink()
         return here(path)
 
-    here = mirror._here
+    here = mirror.here_of
     monkeypatch.setattr(ObjectStore, "put", put)
-    monkeypatch.setattr(mirror, "_here", listed)
+    monkeypatch.setattr(mirror, "here_of", listed)
     one.give(one.folder)
     assert [*ObjectStore(url).files(".")] == ["c"]
 

@@ -15,9 +15,8 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,6 +26,7 @@ import msgspec
 from build_bench import store
 from build_bench.errors import BuildBenchError, InputError, NetworkError
 from build_bench.executors import Progress, notice
+from build_bench.mirror_files import OWN, Here, date_folders, files_of, here_of, links, set_time
 from build_bench.object_store import ObjectStore, Tell, There, within
 
 AT_ONCE = 8
@@ -38,11 +38,8 @@ OFTEN = 10.0
 CACHE = "BUILD_BENCH_CACHE"
 """Where mirrors lie; else in ~/.cache/build-bench."""
 
-_OWN = re.compile(
-    r"(.*/)?([^/]*\.partial(/.*)?|([^/]*\.)?lock|\.build-bench/(mirror\.json|(jobs|pull)/.*))"
-    r"|raw/(.*\.part(\.json)?|(.*/)?\.incoming/.*)"
-)
-"""What belongs to one machine: half-written files and downloads, locks, the jobs that it submitted."""
+SOURCES = "raw"
+"""Where they lie in a mirror."""
 
 _MADE_AGAIN = re.compile(
     r"(train/)?((plans|frames|rejected|keep|reports|dataset|annotate/.+/sheets)/|\.build-bench/(?!predict/)).*"
@@ -50,13 +47,6 @@ _MADE_AGAIN = re.compile(
 )
 """What a stage makes again if it doesn't fit: who comes last may overwrite it. The rest is sources, answers and what
 people typed."""
-
-
-class Here(NamedTuple):
-    """A file of the mirror."""
-
-    size: int
-    mtime_ns: int
 
 
 class Same(NamedTuple):
@@ -152,27 +142,31 @@ class Mirror:
     def _date(self, paths: Iterable[Path]) -> None:
         """Date the folders of sources by what lies in them, on every machine: a source is known by their times too, and
         a store has no folders."""
-        sources = self.folder / "raw"
-        tops = [sources if path == self.folder else path for path in paths]
-        for top in tops:
-            if top.is_relative_to(sources) and not _links(self.folder)(top.relative_to(self.folder).as_posix()):
-                _date_folders(top)
+        linked = links(self.folder)
+        for scope in self._scopes(paths):
+            top = SOURCES if scope == "." else scope
+            if within(top, SOURCES) and not linked(top):
+                date_folders(self.folder, top)
+
+    def _scopes(self, paths: Iterable[Path]) -> list[str]:
+        """The names of `paths` below the mirror; those outside of it have none: they lie in a folder that all machines
+        see."""
+        return [path.relative_to(self.folder).as_posix() for path in paths if path.is_relative_to(self.folder)]
 
     def _sides(self, paths: Iterable[Path]) -> tuple[dict[str, Here], dict[str, There], dict[str, Same]]:
-        """The files of `paths` here, there, and when both were the same. A path outside of the mirror has none: it is a
-        folder that all machines see. Nor has a link, and what lies behind one: it is somebody's own."""
-        linked = _links(self.folder)
-        scopes = [path.relative_to(self.folder).as_posix() for path in paths if path.is_relative_to(self.folder)]
-        scopes = [scope for scope in scopes if not linked(scope)]
+        """The files of `paths` here, there, and when both were the same. A link, and what lies behind one, is
+        somebody's own."""
+        linked = links(self.folder)
+        scopes = [scope for scope in self._scopes(paths) if not linked(scope)]
         here: dict[str, Here] = {}
         there: dict[str, There] = {}
         for scope in scopes:
-            here |= _files(self.folder, scope)
+            here |= files_of(self.folder, scope)
             there |= ObjectStore(self.url).files(scope)
         known = {name: same for name, same in self._known().items() if any(within(name, scope) for scope in scopes)}
         return (
             here,
-            {n: theirs for n, theirs in there.items() if not _OWN.fullmatch(n) and (n in here or not linked(n))},
+            {n: theirs for n, theirs in there.items() if not OWN.fullmatch(n) and (n in here or not linked(n))},
             {n: same for n, same in known.items() if n in here or not linked(n)},
         )
 
@@ -192,16 +186,16 @@ class Mirror:
             ObjectStore(self.url).get(name, temporary, tell)
             if temporary.stat().st_size != theirs.size:
                 raise NetworkError(f"{self.url}/{name} came in part", "run the same again")
-            if path.exists() and _here(path) != mine and not _MADE_AGAIN.fullmatch(name):
+            if path.exists() and here_of(path) != mine and not _MADE_AGAIN.fullmatch(name):
                 self._refuse([name])  # somebody saved it meanwhile
-            _set_time(temporary, theirs)
-        return Same(theirs.version, _here(path))
+            set_time(temporary, theirs)
+        return Same(theirs.version, here_of(path))
 
     def _put(self, name: str, tell: Tell) -> Same | None:
         """Returns None if another command removed it meanwhile."""
         path = self.folder / name
         try:
-            mine = _here(path)
+            mine = here_of(path)
             return self._agreed(name, ObjectStore(self.url).put(path, name, tell), mine)
         except (FileNotFoundError, InputError):
             if path.exists():
@@ -211,10 +205,10 @@ class Mirror:
     def _agreed(self, name: str, theirs: There, mine: Here) -> Same:
         """Both sides are the same now; if somebody saved it meanwhile, it is given again."""
         path = self.folder / name
-        if _here(path) != mine:
+        if here_of(path) != mine:
             return Same(theirs.version, mine)
-        _set_time(path, theirs)
-        return Same(theirs.version, _here(path))
+        set_time(path, theirs)
+        return Same(theirs.version, here_of(path))
 
     def _move(self, what: str, sizes: Mapping[str, int], move: Callable[[str, Tell], Same | None]) -> None:
         """Move files, several at a time and about in the order of names, and remember those that are there."""
@@ -302,65 +296,3 @@ class _Telling:
             raise InterruptedError
         before, self._bytes = self._bytes >> 20, self._bytes + count
         self._progress.add((self._bytes >> 20) - before)
-
-
-def _files(folder: Path, scope: str) -> dict[str, Here]:
-    """The files that are `scope` or lie in it, by their names below `folder`; links are not followed."""
-    path = folder / scope
-    if path.is_file():
-        return {} if _OWN.fullmatch(scope) or path.is_symlink() else {scope: _here(path)}
-    named = (
-        (f"{root}/{name}".removeprefix(f"{folder}/"), here)
-        for root, _, files in _walked(str(path))
-        for name, here in files
-    )
-    return {name: here for name, here in named if not _OWN.fullmatch(name)}
-
-
-def _links(folder: Path) -> Callable[[str], bool]:
-    """Whether a name below `folder` is a link, or lies behind one."""
-
-    @cache
-    def linked(name: str) -> bool:
-        return bool(name) and (os.path.islink(f"{folder}/{name}") or linked(name.rpartition("/")[0]))  # noqa: PTH114
-
-    return linked
-
-
-def _date_folders(top: Path) -> None:
-    """Set each folder's time to that of its newest file, with a fraction that changes when a name does."""
-    for root, folders, files in _walked(str(top)):
-        shown = sorted((name, here) for name, here in files if not _OWN.fullmatch(name))
-        newest = max((here.mtime_ns for _, here in shown), default=0) // 10**9
-        named = hashlib.sha256("/".join([*sorted(folders), "", *(name for name, _ in shown)]).encode()).digest()
-        dated = newest * 10**9 + int.from_bytes(named) % 10**6 * 1000  # some disks keep microseconds
-        os.utime(root, ns=(dated, dated))
-
-
-def _walked(folder: str) -> Iterator[tuple[str, list[str], list[tuple[str, Here]]]]:
-    """As `os.walk`, without links: a folder, the names of those in it, its files. What vanishes meanwhile was none."""
-    folders, files = [], []
-    with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                folders.append(entry.name)
-            elif entry.is_file(follow_symlinks=False):
-                with suppress(FileNotFoundError):
-                    files.append((entry.name, _of(entry.stat())))
-        yield folder, folders, files
-    for name in folders:
-        yield from _walked(f"{folder}/{name}")
-
-
-def _here(path: Path) -> Here:
-    return _of(path.stat())
-
-
-def _of(status: os.stat_result) -> Here:
-    return Here(status.st_size, status.st_mtime_ns)
-
-
-def _set_time(path: Path, theirs: There) -> None:
-    """The store's time, on every machine: a source is known by its time."""
-    if theirs.seconds is not None:
-        os.utime(path, (theirs.seconds, theirs.seconds))
