@@ -189,7 +189,8 @@ def test_a_candidate_that_was_rejected_is_explained_by_its_reason(work: Work) ->
         assert error.value.hint.startswith("ids begin with the scenario, as 'rod-")
 
 
-def test_tables_are_written_as_csv_and_json(work: Work, report: dict[str, Any]) -> None:
+def test_tables_are_written_as_csv_and_json(work: Work) -> None:
+    report = audit(work)
     assert json.loads((work.reports / "audit.json").read_bytes())["rule"] == report["rule"]
     with (work.reports / "audit_curves.csv").open(newline="") as file:
         lines = list(csv.DictReader(file))

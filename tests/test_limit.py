@@ -91,13 +91,20 @@ def answer(work: Path, *arguments: str) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A work folder with drawn sources of three scenarios."""
+def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Drawn, of three scenarios."""
     work = tmp_path_factory.mktemp("drawn")
     for name in ("quickdraw", "coco", "imagenet_c"):
         fake(name).write(work / "raw" / name)
     (work / "raw" / "DRAWN_BY_THE_DEMO").write_text("for the settings of a demo")
-    return work
+    return work / "raw"
+
+
+@pytest.fixture
+def drawn(sources: Path, tmp_path: Path) -> Path:
+    """A work folder with them."""
+    shutil.copytree(sources, tmp_path / "drawn" / "raw")
+    return tmp_path / "drawn"
 
 
 def test_only_what_the_limit_has_is_rendered_and_status_says_what_changed_without_it(drawn: Path) -> None:
