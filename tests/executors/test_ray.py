@@ -51,7 +51,7 @@ def cluster() -> Iterator[Any]:
 
 
 def test_the_cluster_that_another_program_has_for_itself_is_not_joined(tmp_path: Path) -> None:
-    """Each of two programs has its own. First of all here: `cluster` is one that anybody may join."""
+    """Each of two programs has its own."""
     (tmp_path / "connect.py").write_text(
         "import subprocess, sys\n"
         "from build_bench.executors.on_ray import OnRay, RaySettings\n"
@@ -61,7 +61,9 @@ def test_the_cluster_that_another_program_has_for_itself_is_not_joined(tmp_path:
     )
     environment = {name: text for name, text in os.environ.items() if name != "RAY_ADDRESS"}
     command = [sys.executable, "connect.py", "another"]
-    ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    with tempfile.TemporaryDirectory() as folder:  # where none is that anybody may join; a path of sockets is short
+        environment["RAY_TMPDIR"] = folder
+        ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
     assert ended.stderr.count("on Ray, a cluster of this machine's own: 1 cores") == 2
 
 
