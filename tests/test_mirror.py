@@ -503,6 +503,21 @@ def test_an_address_with_nothing_at_it_is_said_to_be_empty(
     assert "isn't there yet" not in CliRunner().invoke(cli.group, ["status", "--work", url]).stdout
 
 
+def test_a_password_in_an_address_is_shown_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("BUILD_BENCH_CACHE", str(tmp_path))
+    opened = Mirror.of("memory://anna:geheim@host/bench")
+    with opened.opened():
+        write(opened, "a", "a")
+    assert "memory://anna@host/bench is worked on in" in capsys.readouterr().err
+    assert "geheim" not in str(opened.folder)
+    assert Mirror.of("memory://anna:other@host/bench").folder == opened.folder
+    monkeypatch.setattr(fsspec.core, "url_to_fs", lambda _url: (_ for _ in ()).throw(EOFError("no such key")))
+    with pytest.raises(NetworkError, match="sftp://anna@host/bench: no such key"):
+        Mirror.of("sftp://anna:geheim@host/bench")
+
+
 def test_addresses_that_are_written_alike_have_folders_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BUILD_BENCH_CACHE", "/fast/disk")
     folders = {Mirror.of(url).folder for url in ("memory://a/b", "memory://a-b", "memory://a/b/", "memory://a%20b/é")}

@@ -67,16 +67,21 @@ class Mirror:
     def of(cls, url: str) -> Mirror:
         """That of an address. Raises `UsageError` if nothing that is installed reads it."""
         ObjectStore(url).check()
-        url = url.rstrip("/")
+        address = ObjectStore(url.rstrip("/"))
         caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
         cache = Path(os.environ.get(CACHE) or Path(caches, "build-bench")).absolute()
-        name = re.sub(r"[^\w.-]+", "-", url.partition("://")[2])
-        return cls(url, cache / f"{name}-{hashlib.sha256(url.encode()).hexdigest()[:8]}")
+        name = re.sub(r"[^\w.-]+", "-", address.name.partition("://")[2])
+        return cls(address.url, cache / f"{name}-{hashlib.sha256(address.name.encode()).hexdigest()[:8]}")
+
+    @property
+    def name(self) -> str:
+        """The address, for people."""
+        return ObjectStore(self.url).name
 
     @contextmanager
     def opened(self) -> Iterator[None]:
         """Bring all before a command, and give all after it, even if it failed; not if a person ended it."""
-        notice(f"{self.url} is worked on in {self.folder}")
+        notice(f"{self.name} is worked on in {self.folder}")
         self.bring(self.folder)
         try:
             yield
@@ -185,7 +190,7 @@ class Mirror:
         with store.atomic(path) as temporary:
             ObjectStore(self.url).get(name, temporary, tell)
             if temporary.stat().st_size != theirs.size:
-                raise NetworkError(f"{self.url}/{name} came in part", "run the same again")
+                raise NetworkError(f"{self.name}/{name} came in part", "run the same again")
             if path.exists() and here_of(path) != mine and not _MADE_AGAIN.fullmatch(name):
                 self._refuse([name])  # somebody saved it meanwhile
             set_time(temporary, theirs)
@@ -215,7 +220,7 @@ class Mirror:
         if not sizes:
             return
         moved = _Moved(self._remember)
-        with Progress(f"{what} {self.url}", sum(sizes.values()) >> 20, "MB") as progress:
+        with Progress(f"{what} {self.name}", sum(sizes.values()) >> 20, "MB") as progress:
             tell = _Telling(progress)
             pool = ThreadPoolExecutor(AT_ONCE)
             try:
@@ -235,7 +240,7 @@ class Mirror:
         if clashes:
             shown = ", ".join(sorted(clashes)[:3]) + (f" and {len(clashes) - 3} more" if len(clashes) > 3 else "")
             raise BuildBenchError(
-                f"{shown}: changed in {self.url} and in {self.folder} since they were the same",
+                f"{shown}: changed in {self.name} and in {self.folder} since they were the same",
                 "remove it on the side that is wrong, and run the same again",
             )
 

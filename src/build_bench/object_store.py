@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -41,10 +42,15 @@ class ObjectStore:
 
     url: str
 
+    @property
+    def name(self) -> str:
+        """The address without its password: for people, and for names of files."""
+        return re.sub(r"(?<=://)([^/:@]*):[^/]*@", r"\1@", self.url)
+
     def check(self) -> None:
         """Raise `UsageError` if nothing that is installed reads and writes the address."""
         if not self._opened()[1] or self.url.startswith("http"):
-            raise UsageError(f"--work {self.url}: no place to write to", "an address is as s3://BUCKET/NAME")
+            raise UsageError(f"--work {self.name}: no place to write to", "an address is as s3://BUCKET/NAME")
 
     def files(self, scope: str) -> dict[str, There]:
         """The files that are `scope` or lie in it, by their names below the address; "." is all.
@@ -58,7 +64,7 @@ class ObjectStore:
         named = {path.removeprefix(f"{root}/"): info for path, info in found.items() if _is_file(info)}
         for name in named:
             if {"", ".", ".."} & {*name.split("/")}:
-                raise InputError(f"{self.url}/{name}: no file here can be called so", "remove it")
+                raise InputError(f"{self.name}/{name}: no file here can be called so", "remove it")
         return {name: _there(info) for name, info in named.items() if within(name, scope)}
 
     def get(self, name: str, to: Path, tell: Tell) -> None:
@@ -108,13 +114,13 @@ class ObjectStore:
             try:
                 fs, root = fsspec.core.url_to_fs(self.url)
             except (ImportError, ValueError) as error:
-                raise UsageError(f"--work {self.url}: {error}", "s3:// needs pip install s3fs, gs:// gcsfs") from error
+                raise UsageError(f"--work {self.name}: {error}", "s3:// needs pip install s3fs, gs:// gcsfs") from error
         return fs, root.rstrip("/")
 
     @contextmanager
     def _told(self, name: str = "") -> Iterator[None]:
         """Each store has exceptions of its own."""
-        address = f"{self.url}/{name}".rstrip("/")
+        address = f"{self.name}/{name}".rstrip("/")
         try:
             yield
         except BuildBenchError:
