@@ -171,14 +171,23 @@ def merge(work: Work, model: str, scenario: str, new: Iterable[Prediction], inpu
     with _writing(work):
         if path.exists():
             added = pl.concat([_current(work, model, scenario, inputs)[0], added])
-        is_answer = pl.col("verdict") != FAILED
-        best = (
-            added.with_row_index("order")
-            .sort(is_answer, "order")
-            .unique(["id", "input_digest"], keep="last", maintain_order=True)
-            .drop("order")
-        )
-        _write(path, best, inputs)
+        _write(path, _best(added), inputs)
+
+
+def join(work: Work, path: Path, other: Path) -> None:
+    """Add to a model's file the rows of one that another machine wrote; of two answers to one input the later one
+    stays. They are judged when they are needed. Raises `InputError` if either is broken."""
+    with _writing(work):
+        rows = pl.concat([pl.DataFrame(pl.from_arrow(_table(each))) for each in (path, other)])
+        best = _best(rows.sort("created", maintain_order=True)).sort("id", "input_digest")
+        store.write_table(path, best.to_arrow().cast(SCHEMA), {"rules": "of neither"}, ROW_GROUP)
+
+
+def _best(rows: pl.DataFrame) -> pl.DataFrame:
+    """A row for each input: the last answer, or the last failure if there is none."""
+    is_answer = pl.col("verdict") != FAILED
+    ordered = rows.with_row_index("order").sort(is_answer, "order")
+    return ordered.unique(["id", "input_digest"], keep="last", maintain_order=True).drop("order")
 
 
 @contextmanager

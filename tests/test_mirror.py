@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from build_bench import cli, mirror
+from build_bench import cli, mirror, transfers
 from build_bench.errors import BuildBenchError, InputError, NetworkError, UsageError
 from build_bench.mirror import Here, Mirror
 from build_bench.object_store import ObjectStore, Tell, There
@@ -439,8 +439,8 @@ def test_what_has_come_is_known_while_the_rest_comes(url: str, tmp_path: Path, m
         if name == "c":
             came.set()
 
-    monkeypatch.setattr(mirror, "AT_ONCE", 2)
-    monkeypatch.setattr(mirror, "OFTEN", 0)
+    monkeypatch.setattr(transfers, "AT_ONCE", 2)
+    monkeypatch.setattr(transfers, "OFTEN", 0)
     monkeypatch.setattr(ObjectStore, "get", get)
     with pytest.raises(NetworkError):
         two_.bring(two_.folder)

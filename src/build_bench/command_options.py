@@ -129,9 +129,10 @@ def common(command: Command) -> Command:
         if not isinstance(located, str):
             command(Common(located, sources, config, changes, seed, as_json, **scale), **rest)
             return
+        from build_bench.joining import Answers
         from build_bench.mirror import Mirror
 
-        mirror = Mirror.of(located)
+        mirror = Mirror.of(located, Answers())
         with mirror.opened():
             command(Common(None, sources, config, changes, seed, as_json, **scale, mirror=mirror), **rest)
 

@@ -11,29 +11,20 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import filelock
 import msgspec
 
-from build_bench import store
+from build_bench import store, transfers
 from build_bench.errors import BuildBenchError, InputError, NetworkError
-from build_bench.executors import Progress, notice
+from build_bench.executors import notice
 from build_bench.mirror_files import OWN, Here, date_folders, files_of, here_of, links, set_time
 from build_bench.object_store import ObjectStore, Tell, There, within
-
-AT_ONCE = 8
-"""Files in the air."""
-
-OFTEN = 10.0
-"""Seconds between two writings of what was moved."""
 
 CACHE = "BUILD_BENCH_CACHE"
 """Where mirrors lie; else in ~/.cache/build-bench."""
@@ -56,22 +47,33 @@ class Same(NamedTuple):
     here: Here
 
 
+class Joining(Protocol):
+    """Makes one file of two, where both machines are right."""
+
+    def fits(self, name: str) -> bool:
+        """Whether it can do that with the file of this name."""
+
+    def join(self, folder: Path, name: str, other: Path) -> None:
+        """Add what stands in `other`. Raises `BuildBenchError` if that can't be done."""
+
+
 @dataclass(frozen=True, slots=True)
 class Mirror:
     """The folder in which an address is worked on, at the same path on all machines of a cluster."""
 
     url: str
     folder: Path
+    joining: Joining | None = None
 
     @classmethod
-    def of(cls, url: str) -> Mirror:
+    def of(cls, url: str, joining: Joining | None = None) -> Mirror:
         """That of an address. Raises `UsageError` if nothing that is installed reads it."""
         ObjectStore(url).check()
         address = ObjectStore(url.rstrip("/"))
         caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
         cache = Path(os.environ.get(CACHE) or Path(caches, "build-bench")).absolute()
         name = re.sub(r"[^\w.-]+", "-", address.name.partition("://")[2])
-        return cls(address.url, cache / f"{name}-{hashlib.sha256(address.name.encode()).hexdigest()[:8]}")
+        return cls(address.url, cache / f"{name}-{hashlib.sha256(address.name.encode()).hexdigest()[:8]}", joining)
 
     @property
     def name(self) -> str:
@@ -89,7 +91,9 @@ class Mirror:
             try:
                 self.give(self.folder)
             except (BuildBenchError, OSError) as error:
-                notice(f"what was made is in {self.folder} only, until the next command gives it: {error}")
+                notice(
+                    f"not all that was made could be given: it stays in {self.folder}, and the next command tries again: {error}"
+                )
             raise
         self.give(self.folder)
 
@@ -111,7 +115,8 @@ class Mirror:
                     same[name] = self._agreed(name, theirs, mine)
                 else:
                     clashes.append(name)
-            self._refuse(clashes)
+            self._refuse([name for name in clashes if not self._joins(name)])
+            same |= {name: self._joined(name, there[name]) for name in clashes}
             for name in here.keys() & known.keys() - there.keys():
                 if here[name] == known[name].here:
                     self._remove(name)
@@ -133,6 +138,9 @@ class Mirror:
                 changed[name] = mine.size
             elif self._equal(name, mine, theirs):
                 same[name] = self._agreed(name, theirs, mine)
+            elif self._joins(name):
+                self._joined(name, theirs)
+                changed[name] = mine.size + theirs.size
             else:
                 clashes.append(name)
         self._move("giving", changed, self._put)
@@ -215,22 +223,24 @@ class Mirror:
         set_time(path, theirs)
         return Same(theirs.version, here_of(path))
 
-    def _move(self, what: str, sizes: Mapping[str, int], move: Callable[[str, Tell], Same | None]) -> None:
-        """Move files, several at a time and about in the order of names, and remember those that are there."""
-        if not sizes:
-            return
-        moved = _Moved(self._remember)
-        with Progress(f"{what} {self.name}", sum(sizes.values()) >> 20, "MB") as progress:
-            tell = _Telling(progress)
-            pool = ThreadPoolExecutor(AT_ONCE)
-            try:
-                done = pool.map(lambda name: moved.add(name, move(name, tell)), sorted(sizes))
-                for count, _ in enumerate(done, 1):
-                    progress.mark(f"{count:,} of {len(sizes):,} files")
-            finally:
-                tell.over = True
-                pool.shutdown(cancel_futures=True)
-                moved.keep()
+    def _move(self, what: str, sizes: Mapping[str, int], one: Callable[[str, Tell], Same | None]) -> None:
+        transfers.move(f"{what} {self.name}", sizes, one, self._remember)
+
+    def _joins(self, name: str) -> bool:
+        return bool(self.joining and self.joining.fits(name))
+
+    def _joined(self, name: str, theirs: There) -> Same:
+        """Add to a file what the other side has; it is still to be given then."""
+        assert self.joining
+        path = self.folder / name
+        mine, other = here_of(path), store.temporary_name(self._record)
+        try:
+            ObjectStore(self.url).get(name, other, lambda _: None)
+            self.joining.join(self.folder, name, other)
+        finally:
+            other.unlink(missing_ok=True)
+        notice(f"{name}: joined with what another machine gave to {self.name}")
+        return Same(theirs.version, mine)
 
     def _equal(self, name: str, mine: Here, theirs: There) -> bool:
         """Whether a file is the same on both sides: two machines may have made it."""
@@ -265,39 +275,3 @@ class Mirror:
     @property
     def _record(self) -> Path:
         return self.folder / ".build-bench" / "mirror.json"
-
-
-class _Moved:
-    """The files that were moved, kept now and then: nothing tells that a process is about to be killed."""
-
-    def __init__(self, remember: Callable[[Mapping[str, Same | None]], None]) -> None:
-        self._remember, self._alone, self._kept = remember, threading.Lock(), time.monotonic()
-        self._new: dict[str, Same | None] = {}
-
-    def add(self, name: str, same: Same | None) -> None:
-        """One more, unless it is None."""
-        with self._alone:
-            if same:
-                self._new[name] = same
-            due = time.monotonic() - self._kept >= OFTEN
-        if due:
-            self.keep()
-
-    def keep(self) -> None:
-        """Write down what is new."""
-        with self._alone:
-            self._remember(self._new)
-            self._new, self._kept = {}, time.monotonic()
-
-
-class _Telling:
-    """Shows the bytes that went by in megabytes, and ends all transfers when it is `over`."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress, self._bytes, self.over = progress, 0, False
-
-    def __call__(self, count: int) -> None:
-        if self.over:
-            raise InterruptedError
-        before, self._bytes = self._bytes >> 20, self._bytes + count
-        self._progress.add((self._bytes >> 20) - before)
