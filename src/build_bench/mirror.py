@@ -91,9 +91,7 @@ class Mirror:
             try:
                 self.give(self.folder)
             except (BuildBenchError, OSError) as error:
-                notice(
-                    f"not all that was made could be given: it stays in {self.folder}, and the next command tries again: {error}"
-                )
+                notice(f"what couldn't be given stays in {self.folder}; the next command tries again: {error}")
             raise
         self.give(self.folder)
 
