@@ -9,8 +9,9 @@ from typing import Any
 
 import msgspec
 
+from build_bench import store
 from build_bench.errors import shown
-from build_bench.store import Work, digest_of, sha256, to_json, write_bytes
+from build_bench.store import Work, digest_of
 
 
 def fingerprint(path: Path, root: Path) -> list[Any]:
@@ -45,7 +46,7 @@ class Checksums:
             return {"path": f"{name}/", "files": len(names), "sha256_of_names": digest_of(names)}
         key = self._key(path, root)
         if key not in self._known:
-            self._known[key] = sha256(path)
+            self._known[key] = store.sha256(path)
         return {"path": name, "bytes": path.stat().st_size, "sha256": self._known[key]}
 
     def remember(self, path: Path, root: Path, digest: str) -> None:
@@ -58,4 +59,4 @@ class Checksums:
 
     def save(self) -> None:
         """Keep what was computed."""
-        write_bytes(self._path, to_json(self._known))
+        store.write_bytes(self._path, store.to_json(self._known))

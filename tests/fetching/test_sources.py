@@ -13,6 +13,7 @@ import sys
 import textwrap
 import zipfile
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +128,23 @@ def test_a_build_need_not_compute_checksums_again(work: Work, monkeypatch: pytes
     monkeypatch.setattr("build_bench.store.sha256", lambda path: pytest.fail(f"{path} was read again"))
     path = work.raw / "coco" / "val2014.zip"
     assert Checksums(work).source(path, path.parent)["sha256"] == hashlib.sha256(FILES["val2014.zip"]).hexdigest()
+
+
+def test_what_is_given_to_other_machines_is_known_by_the_time_that_they_see(work: Work) -> None:
+    @dataclass(frozen=True)
+    class Given:
+        def bring(self, *paths: Path) -> None: ...
+
+        def give(self, *paths: Path) -> None:
+            for path in paths:
+                os.utime(path, (1, 1))
+
+    fetch(replace(work, shared=Given()), "coco")
+    assert {path.stat().st_mtime for path in (work.raw / "coco").iterdir()} == {1}
+    assert state(work, "coco") == states.PRESENT
+    path = work.raw / "coco" / "val2014.zip"
+    os.utime(path, (2, 2))
+    assert state(work, "coco") == states.UNVERIFIED
 
 
 def test_what_is_there_is_checked_once(work: Work, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:

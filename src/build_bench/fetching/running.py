@@ -182,6 +182,7 @@ class Run:
             if result.read:
                 self._memory.add(task.target, result.read)
             return
+        self._work.give(task.target)  # before it is known by its time, which that sets
         self._memory.add(task.target, result)
         self._checksums.remember(task.target, self._work.raw / task.source, result.digests["sha256"])
         how = f"{result.basis}: it {result.instead_of}" if result.instead_of else f"checked by {result.basis}"
