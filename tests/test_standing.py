@@ -89,7 +89,7 @@ def status(work: Work, *arguments: str) -> str:
 
 
 def test_status_says_what_to_do_about_it(work: Work) -> None:
-    assert "dataset: 25 samples, 20 of them filtered, not released\n" in status(work)
+    assert "dataset: 25 samples, 20 of them kept by the filter, not released\n" in status(work)
     filtered(work, rule=predicted.first_turn.rule("0.9"))
     told = status(work)
     assert "    built or filtered otherwise since: rod, mvp_n\n" in told

@@ -52,7 +52,7 @@ def dataset_lines(work: Work, report: Mapping[str, Any]) -> Iterable[str]:
         if any(facts["built"] for facts in report["scenarios"].values()):
             yield f"dataset: not laid out yet; build-bench assemble{work.chosen} does it"
         return
-    filtered = "not filtered" if found["filtered"] is None else f"{found['filtered']:,} of them filtered"
+    filtered = "not filtered" if found["filtered"] is None else f"{found['filtered']:,} of them kept by the filter"
     yield f"dataset: {found['samples']:,} samples, {filtered}, {found['release'] or 'not released'}"
     for why in dict.fromkeys(found["stale"].values()):
         yield f"    {why}: {', '.join(name for name in found['stale'] if found['stale'][name] == why)}"
