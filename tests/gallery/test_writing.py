@@ -67,6 +67,10 @@ def test_what_the_models_said_and_why_is_that_of_the_audit(demo: Work, gallery: 
         assert rows[name]["why"] == audit[name]["why"]
 
 
+def test_the_demo_is_called_a_demo_as_on_its_card(gallery: Path) -> None:
+    assert data(gallery / "data/overview.js")["name"] == "build-bench demo, all pictures drawn"
+
+
 def test_an_answer_to_what_was_shown_formerly_is_marked_stale(demo: Work, tmp_path: Path) -> None:
     work = Work(tmp_path / "work", demo.raw)
     shutil.copytree(demo.root, work.root, ignore=shutil.ignore_patterns("raw", "reports", "quickdraw*", "vsod*"))

@@ -41,6 +41,7 @@ class Manifest(msgspec.Struct):
     rule: str | None = None
     filtered_by: str | None = None
     adopted: str = ""
+    drawn: bool = False
     split: str = builders.TEST
 
 

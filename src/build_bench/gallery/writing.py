@@ -189,7 +189,7 @@ def _overview(
                 "notes": list(known.get(name, answers.NOTHING).notes),
             })  # fmt: skip
     return {
-        "name": card.NAMES.get(manifest.adopted, card.NAMES[""]),
+        "name": card.NAMES.get(card.DRAWN if manifest.drawn else manifest.adopted, card.NAMES[card.BUILT]),
         "training": manifest.split == builders.TRAIN,
         "release": manifest.release,
         "filtered_by": manifest.filtered_by,
