@@ -22,7 +22,7 @@ def test_the_command_line_wins_over_the_file_and_the_file_over_the_defaults(tmp_
 @pytest.mark.parametrize(
     ("change", "message", "hint"),
     [
-        ("quickdraw.per_clas=5", "no setting in quickdraw 'per_clas'", "per_class"),
+        ("quickdraw.per_clas=5", "no setting of quickdraw called 'per_clas'", "per_class"),
         ("quikdraw.per_class=5", "no scenario 'quikdraw'", "quickdraw"),
         ("slrum.time=1", "no scenario 'slrum'", "did you mean 'slurm'"),
         ("quickdraw.per_class=five", "expected a whole number", ""),

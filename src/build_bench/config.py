@@ -187,7 +187,7 @@ def _filled(table: str, kind: type[Any], values: Mapping[str, Any]) -> Any:
     converted = {}
     for key, value in values.items():
         if key not in known:
-            raise unknown(f"setting in {table}", key, known)
+            raise unknown(f"setting of {table} called", key, known)
         converted[key] = _convert(f"{table}.{key}", value, type(known[key]))
     try:
         return kind(**converted)

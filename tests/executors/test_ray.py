@@ -164,7 +164,7 @@ def test_settings_come_from_the_configuration_and_mistakes_are_named(tmp_path: P
     assert read.engines["ray"] == RaySettings(cpus=2.0, memory_gb=8.0)
     assert (read.engines["slurm"].partition, read.engines["slurm"].gpus) == ("cpu", 1)
     assert engine("ray", 3, read.engines) == OnRay(RaySettings(cpus=2.0, memory_gb=8.0), 3)
-    with pytest.raises(UsageError, match="setting in slurm 'partitoin'"):
+    with pytest.raises(UsageError, match="setting of slurm called 'partitoin'"):
         config.read(NAMES, None, ["slurm.partitoin=x"])
     with pytest.raises(UsageError, match="slurm: options: '=x': expected NAME=VALUE"):
         config.read(NAMES, None, ["slurm.options==x"])
