@@ -76,7 +76,7 @@ class ChangeIt(Reader):
 
     @property
     def gaps(self) -> Sequence[str]:
-        absent = f"{len(self._absent)} annotated videos that samples could be made of are not in downloads/"
+        absent = f"annotated videos that samples could be made of, but that are not in downloads/: {len(self._absent)}"
         return (*self._notes, *([absent] if self._absent else []))
 
     @property

@@ -351,7 +351,7 @@ def test_what_is_not_here_is_a_gap_and_what_was_not_looked_at_is_counted(tmp_pat
     found = list(ChangeItBuilder(ChangeItSettings(), 0).plan(raw))
     assert raw.census.candidates == len(found) == 20
     assert raw.census.passed_over == 6
-    assert raw.gaps == ("1 annotated videos that samples could be made of are not in downloads/",)
+    assert raw.gaps == ("annotated videos that samples could be made of, but that are not in downloads/: 1",)
 
 
 def test_one_video_fewer_is_two_samples_fewer(tmp_path: Path) -> None:
