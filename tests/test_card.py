@@ -24,6 +24,8 @@ from build_bench.verifying import verify
 from tests.trees import lay_out, rows_of, some_plans
 
 Manifest = dict[str, Any]
+SCENARIOS = [*dict.fromkeys(plan.scenario for plan in some_plans())]
+"""Those of the tree: a source that is added has no plans there."""
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +60,7 @@ def test_the_yaml_passes_the_hubs_own_validation(tree: Path, manifest: Manifest)
 
 def test_each_configuration_names_files_that_are_there_and_counts_their_rows(tree: Path, manifest: Manifest) -> None:
     data = yaml.safe_load((tree / "README.md").read_text(encoding="utf-8").split("---\n")[1])
-    assert [c["config_name"] for c in data["configs"]] == ["all", *builders.SCENARIOS]
+    assert [c["config_name"] for c in data["configs"]] == ["all", *SCENARIOS]
     assert [c["config_name"] for c in data["configs"] if c.get("default")] == ["all"]
     for entry in data["configs"]:
         for part in entry["data_files"]:
@@ -105,7 +107,7 @@ def test_the_release_is_in_the_code_that_loads_it(manifest: Manifest) -> None:
 
 def test_every_source_is_there_with_its_licence_its_conditions_and_what_is_not_allowed(manifest: Manifest) -> None:
     licences = card.render(manifest).split("## Licences")[1].split("\n## ")[0]
-    for name in builders.SCENARIOS:
+    for name in SCENARIOS:
         about = manifests.source(name)
         for key in ("title", "homepage", "license", "license_url", "conditions", "not_allowed"):
             assert about[key] in licences, (name, key)
@@ -220,7 +222,7 @@ def test_a_share_that_is_nothing_everywhere_is_no_column(manifest: Manifest) -> 
     assert heads[1].count("|") == heads[0].count("|") + 1
 
 
-@pytest.mark.parametrize("scenario", builders.SCENARIOS)
+@pytest.mark.parametrize("scenario", SCENARIOS)
 def test_how_it_was_made_is_said_in_words_with_what_was_set_otherwise(manifest: Manifest, scenario: str) -> None:
     def line(**settings: Any) -> str:
         facts = {**manifest["scenarios"][scenario], "settings": {**builders.defaults(scenario), **settings}}
@@ -315,7 +317,7 @@ def test_each_source_has_its_paper_and_the_dataset_an_entry_of_its_own(manifest:
     assert "url = {https://huggingface.co/datasets/my-lab/bench}" in own
     assert "version" not in paper
     assert "eprint = {2603.19466}" in paper
-    for name in builders.SCENARIOS:
+    for name in SCENARIOS:
         assert manifests.source(name)["paper"] in citation
         assert manifests.source(name).get("paper_url", "") in citation
     assert "version" not in section(card.render(manifest), "Citation")
