@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from build_bench import cli
 from tests.fakes import fake
@@ -48,6 +49,12 @@ def test_every_command_has_help_and_the_shared_options(name: str) -> None:
             assert str(parameter.envvar).startswith("BUILD_BENCH_")
 
 
+@pytest.mark.parametrize(("name", "home"), [("build", "work"), ("pull", "pulled"), ("adopt", "adopted")])
+def test_help_names_the_work_folder_that_a_command_takes_by_default(name: str, home: str) -> None:
+    shown = CliRunner().invoke(cli.group, [name, "--help"]).output
+    assert f"[default: ./{home}]" in " ".join(shown.split())
+
+
 def test_commands_are_listed_in_the_order_of_the_pipeline() -> None:
     listed = list(cli.group.commands)
     assert listed.index("build") < listed.index("assemble") < listed.index("verify")
@@ -59,7 +66,7 @@ def test_commands_are_listed_in_the_order_of_the_pipeline() -> None:
         (["build", "quikdraw"], 2, "no scenario 'quikdraw'", "did you mean 'quickdraw'"),
         (["build"], 2, "Missing argument", "--help"),
         (["biuld"], 2, "No such command 'biuld'", ""),
-        (["build", "quickdraw", "--set", "quickdraw.siez=1"], 2, "no setting in quickdraw 'siez'", "'size'"),
+        (["build", "quickdraw", "--set", "quickdraw.siez=1"], 2, "no setting of quickdraw called 'siez'", "'size'"),
         (["build", "quickdraw", "--workers", "0"], 2, "workers", ""),
         (["build", "quickdraw"], 3, "Quick, Draw! is not in", "--scenario"),
         (["all", "--scenario", "quickdraw"], 3, "Quick, Draw! is not in", "CC-BY-4.0"),
@@ -124,3 +131,15 @@ def test_rendering_what_nobody_planned_is_said(tmp_path: Path) -> None:
 def test_a_work_folder_may_be_a_file_address(tmp_path: Path) -> None:
     done = run("status", "--work", f"file://{tmp_path}/w", cwd=tmp_path)
     assert done.stdout.startswith(f"{tmp_path}/w isn't there")
+
+
+def test_after_a_build_of_what_was_filtered_the_filter_comes_before_assemble(tmp_path: Path) -> None:
+    def build(*more: str) -> str:
+        shown = run("build", "coco", "--workers", "1", *more, cwd=tmp_path)
+        assert shown.returncode == 0, shown.stderr
+        return shown.stdout.splitlines()[-1]
+
+    done = run("all", "--demo", "--work", "work", "--scenario", "coco", "--workers", "1", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert build().startswith("build-bench assemble")
+    assert build("--limit", "3") == "build-bench predict, then filter, then assemble: what was filtered of coco changed"

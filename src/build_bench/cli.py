@@ -9,6 +9,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import click
@@ -33,7 +34,15 @@ from build_bench.command_options import (
     variable,
     without_option,
 )
-from build_bench.command_output import broken_items, dataset_lines, finish, how_to_look, no_folder, report_lines
+from build_bench.command_output import (
+    after_build,
+    broken_items,
+    dataset_lines,
+    finish,
+    how_to_look,
+    no_folder,
+    report_lines,
+)
 from build_bench.doctor_command import doctor
 from build_bench.errors import BuildBenchError, InputError
 from build_bench.fetch_command import fetch
@@ -100,7 +109,7 @@ def build(
     config, work = options.config(names), options.work()
     stages.build(work, config, names, engine(executor, workers, config.engines), only or "")
     report = standing.status(work, config, names)
-    lines = [*report_lines(report), "", f"build-bench assemble{work.chosen} lays out the dataset of all that is built"]
+    lines = [*report_lines(report), "", after_build(work, report)]
     finish(options, report, lines, broken_items(standing.defects(config, names, report)) if strict else None)
 
 
@@ -149,7 +158,10 @@ group.add_command(pull)
 @split_option
 @common
 def verify(options: Common, folder: Path | None) -> None:
-    """Check a dataset tree against its manifest: every file, row, picture, state and move."""
+    """Check a dataset tree against its manifest: every file, row, picture, state and move.
+
+    DIR is the tree, as pulled/dataset.  [default: <work>/dataset]
+    """
     from build_bench.tree import MANIFEST
     from build_bench.verifying import verify as check
 
@@ -176,7 +188,10 @@ def verify(options: Common, folder: Path | None) -> None:
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
 @common
 def export(options: Common, folder: Path, layout: str) -> None:
-    """Write the dataset in the layout that the published evaluator reads."""
+    """Write the dataset in the layout that the published evaluator reads.
+
+    DIR is the folder to write: one that isn't there yet, or an export, which is replaced.
+    """
     from build_bench.layouts.proactivebench import export as write
 
     result = write(options.work().dataset, folder)
@@ -194,9 +209,12 @@ def export(options: Common, folder: Path, layout: str) -> None:
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     help="The ids of the split `filtered`, as JSON: dataset name to list.",
 )
-@common
+@partial(common, home=ADOPTED)
 def adopt(options: Common, folder: Path, filter_ids: Path | None) -> None:
-    """Turn a release in that layout into a dataset of ours; in ./adopted unless --work names a folder."""
+    """Turn a release in that layout into a dataset of ours; in ./adopted unless --work names a folder.
+
+    DIR holds an official release of ProactiveBench, its folders or zips, or what `export` wrote.
+    """
     from build_bench.layouts.adopting import adopt as take_over
 
     work = options.work(ADOPTED)

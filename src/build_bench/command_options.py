@@ -116,8 +116,8 @@ def variable(long: str) -> str:
     return f"BUILD_BENCH_{long.removeprefix('--').replace('-', '_').upper()}"
 
 
-def common(command: Command) -> Command:
-    """Give a command the shared options; it gets them as its first argument."""
+def common(command: Command, home: str = "work") -> Command:
+    """Give a command the shared options; it gets them as its first argument. `home`: its work folder by default."""
 
     @functools.wraps(command)
     def call(
@@ -140,7 +140,7 @@ def common(command: Command) -> Command:
     file = click.Path(path_type=Path, dir_okay=False, exists=True)
     shared: list[Callable[[Command], Command]] = [
         option("--work", type=place,
-                     help="Where everything is made; a folder, or s3://BUCKET/NAME.  [default: ./work]"),
+                     help=f"Where everything is made; a folder, or s3://BUCKET/NAME.  [default: ./{home}]"),
         option("--raw", type=place, help="Where the sources lie; only fetch writes there.  [default: <work>/raw]"),
         option("--config", type=file, help="Settings as TOML, a table per scenario."),
         option("--set", "changes", multiple=True, metavar="KEY=VALUE",
@@ -171,9 +171,14 @@ split_option = option(
     help="train: examples to train on, none of which is in the test; in <work>/train.",
 )  # fmt: skip
 per_class_option = option(
-    "--per-class", type=click.IntRange(1), metavar="N", help="Items of each class, of scenarios that have classes."
+    "--per-class",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Items of each class, of scenarios that have classes.  [default: as the settings say]",
 )
-limit_option = option("--limit", "most", type=click.IntRange(1), metavar="N", help="Samples of each scenario, at most.")
+limit_option = option(
+    "--limit", "most", type=click.IntRange(1), metavar="N", help="Samples of each scenario, at most.  [default: all]"
+)
 scenario_option = option("--scenario", "scenarios", multiple=True, metavar="NAME", help="Only this one; repeatable.")
 without_option = option(
     "--without", multiple=True, metavar="NAME",

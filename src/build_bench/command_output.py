@@ -45,6 +45,18 @@ def _summary(facts: dict[str, Any]) -> Iterable[str]:
         yield f"{facts['kept']:,} kept by the filter"
 
 
+def after_build(work: Work, report: Mapping[str, Any]) -> str:
+    """What to type next: `assemble` refuses keep lists that are stale."""
+    changed = [
+        name
+        for name, facts in report["scenarios"].items()
+        if any(why.startswith("keep list:") for why in facts["stale"])
+    ]
+    if changed:
+        return f"build-bench predict, then filter, then assemble: what was filtered of {', '.join(changed)} changed"
+    return f"build-bench assemble{work.chosen} lays out the dataset of all that is built"
+
+
 def dataset_lines(work: Work, report: Mapping[str, Any]) -> Iterable[str]:
     """What lies in dataset/, and what `assemble` would lay out anew."""
     found = report["dataset"]

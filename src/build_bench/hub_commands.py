@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import click
@@ -53,7 +54,7 @@ def push(options: Common, repo: str, release: str, **wanted: bool) -> None:
 @click.command()
 @repo_option
 @option("--release", default="", metavar="vX.Y.Z", help="A release, or any commit.  [default: the newest release]")
-@common
+@partial(common, home=PULLED)
 def pull(options: Common, repo: str, release: str) -> None:
     """Download a release and check every file; in ./pulled unless --work names a folder."""
     from build_bench import stages
