@@ -130,7 +130,7 @@ def test_rendering_what_nobody_planned_is_said(tmp_path: Path) -> None:
 
 def test_a_work_folder_may_be_a_file_address(tmp_path: Path) -> None:
     done = run("status", "--work", f"file://{tmp_path}/w", cwd=tmp_path)
-    assert done.stdout.startswith(f"{tmp_path}/w isn't there")
+    assert done.stdout.startswith(f"nothing is in {tmp_path}/w yet")
 
 
 def test_after_a_build_of_what_was_filtered_the_filter_comes_before_assemble(tmp_path: Path) -> None:

@@ -110,8 +110,14 @@ def test_a_broken_file_is_named_and_stays(machines: tuple[Work, Work]) -> None:
     predict(one, MODEL, right, ["rod"]), predict(two, MODEL, right, ["rod"])
     path = predictions.path_of(two, MODEL, "rod")
     path.write_bytes(b"PAR1 no")
+    (two.root / "reports").mkdir()
+    (two.root / "reports" / "audit.json").write_text("{}")
     one.give(one.root)
     with pytest.raises(BuildBenchError, match=r"rod\.parquet can't be read"):
         two.bring(two.root)
     assert path.read_bytes() == b"PAR1 no"
     assert not list(two.own.glob("*.partial"))
+    with pytest.raises(BuildBenchError, match=r"rod\.parquet can't be read"):
+        two.give(two.root)
+    one.bring(one.root)
+    assert (one.root / "reports" / "audit.json").exists(), "all else is given"

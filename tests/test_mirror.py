@@ -496,11 +496,11 @@ def test_an_address_with_nothing_at_it_is_said_to_be_empty(
 ) -> None:
     """It may be another that is meant, as with a folder that isn't there."""
     monkeypatch.setenv("BUILD_BENCH_CACHE", str(tmp_path))
-    assert "isn't there yet" in CliRunner().invoke(cli.group, ["status", "--work", url]).stdout
+    assert "nothing is in" in CliRunner().invoke(cli.group, ["status", "--work", url]).stdout
     found = Mirror.of(url)
     write(found, "raw/vsod/answers.csv", "")
     found.give(found.folder)
-    assert "isn't there yet" not in CliRunner().invoke(cli.group, ["status", "--work", url]).stdout
+    assert "nothing is in" not in CliRunner().invoke(cli.group, ["status", "--work", url]).stdout
 
 
 def test_a_password_in_an_address_is_shown_nowhere(

@@ -42,7 +42,7 @@ def stale(work: Work) -> dict[str, str]:
 
 def test_a_dataset_of_what_is_there_is_not_stale(work: Work) -> None:
     found = said(work)
-    assert found == {"release": None, "samples": 25, "filtered": 20, "stale": {}}
+    assert found == {"release": None, "splits": {"unfiltered": 25, "filtered": 20}, "stale": {}}
 
 
 def test_another_threshold_makes_it_stale_until_it_is_assembled(work: Work) -> None:
@@ -89,7 +89,7 @@ def status(work: Work, *arguments: str) -> str:
 
 
 def test_status_says_what_to_do_about_it(work: Work) -> None:
-    assert "dataset: 25 samples, 20 of them kept by the filter, not released\n" in status(work)
+    assert "dataset: 25 in unfiltered, 20 in filtered, not released\n" in status(work)
     filtered(work, rule=predicted.first_turn.rule("0.9"))
     told = status(work)
     assert "    built or filtered otherwise since: rod, mvp_n\n" in told

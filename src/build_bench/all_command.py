@@ -104,7 +104,7 @@ def _anew(options: Common, asked: _Asked) -> None:
 
     names, training = known(asked.scenarios, options.split), options.split == "train"
     published, left_out = split(names, asked.without)
-    work = options.work(DEMO if asked.demo else "work")
+    work = options.work(DEMO if asked.demo else "")
     config = options.config(known([*names, *left_out]), SETTINGS if asked.demo else ())
     repo = _checked_repository(options, asked)
     spread_by = engine(asked.executor, asked.workers, config.engines)
@@ -158,7 +158,7 @@ def _again(options: Common, asked: _Asked) -> None:
     from build_bench import executors, locks, rebuilding, stages, standing
     from build_bench.executors.engines import engine
 
-    work = options.work(DEMO if asked.demo else "work")
+    work = options.work(DEMO if asked.demo else "")
     lock, changelog = locks.read(asked.from_release, work)
     names = known([*lock.scenarios])
     _refuse_others(options, asked, lock)

@@ -217,7 +217,7 @@ def adopt(options: Common, folder: Path, filter_ids: Path | None) -> None:
     """
     from build_bench.layouts.adopting import adopt as take_over
 
-    work = options.work(ADOPTED)
+    work = options.work()
     manifest = take_over(folder, work, filter_ids)
     lines = [*report_lines(manifest), "", *how_to_look(work, [*manifest["scenarios"]], manifest)]
     options.print({"dataset": str(work.dataset), **manifest}, lines)

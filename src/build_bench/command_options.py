@@ -35,12 +35,15 @@ class Common:
     most: int | None = None
     mirror: Mirror | None = None
     """Of a work folder in an object store."""
+    home: str = "work"
+    """The work folder where none is named."""
 
-    def work(self, default: str = "work") -> Work:
-        """The work folder; the training split's lies in the test's, and is built of the same sources."""
+    def work(self, home: str = "") -> Work:
+        """The work folder; the training split's lies in the test's, and is built of the same sources. `home`: another
+        default."""
         from build_bench.store import Work
 
-        root = self.mirror.folder if self.mirror else self.work_folder or Path(default)
+        root = self.mirror.folder if self.mirror else self.work_folder or Path(home or self.home)
         raw = self.raw or root / "raw"
         if self.split == "train":
             return Work(root / "train", raw, test=root, shared=self.mirror)
@@ -124,17 +127,17 @@ def common(command: Command, home: str = "work") -> Command:
         work: str | None, raw: str | None, config: Path | None, changes: tuple[str, ...], seed: int | None,
         as_json: bool, verbose: bool, **rest: Any,
     ) -> None:  # fmt: skip
-        scale = {name: rest.pop(name) for name in ("split", "per_class", "most") if name in rest}
+        named = {name: rest.pop(name) for name in ("split", "per_class", "most") if name in rest}
         located, sources = _located(work), _raw_folder(raw)
         if not isinstance(located, str):
-            command(Common(located, sources, config, changes, seed, as_json, **scale), **rest)
+            command(Common(located, sources, config, changes, seed, as_json, **named, home=home), **rest)
             return
         from build_bench.joining import Answers
         from build_bench.mirror import Mirror
 
         mirror = Mirror.of(located, Answers())
         with mirror.opened():
-            command(Common(None, sources, config, changes, seed, as_json, **scale, mirror=mirror), **rest)
+            command(Common(None, sources, config, changes, seed, as_json, **named, mirror=mirror), **rest)
 
     place = click.Path(file_okay=False)  # as text: a path has no two slashes
     file = click.Path(path_type=Path, dir_okay=False, exists=True)

@@ -64,8 +64,8 @@ def dataset_lines(work: Work, report: Mapping[str, Any]) -> Iterable[str]:
         if any(facts["built"] for facts in report["scenarios"].values()):
             yield f"dataset: not laid out yet; build-bench assemble{work.chosen} does it"
         return
-    filtered = "not filtered" if found["filtered"] is None else f"{found['filtered']:,} of them kept by the filter"
-    yield f"dataset: {found['samples']:,} samples, {filtered}, {found['release'] or 'not released'}"
+    splits = ", ".join(f"{count:,} in {split}" for split, count in found["splits"].items())
+    yield f"dataset: {splits}, {found['release'] or 'not released'}"
     for why in dict.fromkeys(found["stale"].values()):
         yield f"    {why}: {', '.join(name for name in found['stale'] if found['stale'][name] == why)}"
     if found["stale"]:
@@ -84,10 +84,10 @@ def _who(asked: Iterable[str]) -> str:
 
 
 def no_folder(work: Work) -> Iterable[str]:
-    """That the work folder isn't there, where it may be meant, if so."""
-    if not work.root.exists() or (work.shared and [*work.root.iterdir()] == [work.own]):
+    """That there is nothing in the work folder, and where it may be meant, if so."""
+    if not work.root.exists() or [*work.root.iterdir()] == [work.own]:
         demo = "; that of the demo: --work demo" if Path("demo", "dataset").exists() else ""
-        yield f"{work.root} isn't there yet: build-bench all{work.chosen} makes it, or name another with --work{demo}"
+        yield f"nothing is in {work.root} yet: build-bench all{work.chosen} makes it, or name another with --work{demo}"
 
 
 def whole_split(manifest: Mapping[str, Any]) -> str:

@@ -59,7 +59,7 @@ def pull(options: Common, repo: str, release: str) -> None:
     """Download a release and check every file; in ./pulled unless --work names a folder."""
     from build_bench import stages
 
-    work = options.work(PULLED)
+    work = options.work()
     report = stages.pull(work, repository_name(options, repo), release)
     files, size = report["files"], report["downloaded_bytes"]
     lines = [

@@ -97,7 +97,7 @@ class Mirror:
 
     def bring(self, *paths: Path) -> None:
         """Take over what changed there, of files and folders. Raises `BuildBenchError`, and takes nothing, if some of
-        it changed here too and can't be made again."""
+        it changed here too, and can neither be joined nor made again."""
         with self._alone("bring.lock"):
             here, there, known = self._sides(paths)
             wanted, same, clashes = {}, dict[str, Same | None](), []
@@ -125,7 +125,7 @@ class Mirror:
 
     def give(self, *paths: Path) -> None:
         """Put there what changed here, of files and folders. Raises `BuildBenchError`, when all else is given, if some
-        of it changed there too and can't be made again."""
+        of it changed there too, and can neither be joined nor made again."""
         here, there, known = self._sides(paths)
         changed, same, clashes = {}, dict[str, Same | None](), []
         for name, mine in here.items():
@@ -136,9 +136,6 @@ class Mirror:
                 changed[name] = mine.size
             elif self._equal(name, mine, theirs):
                 same[name] = self._agreed(name, theirs, mine)
-            elif self._joins(name):
-                self._joined(name, theirs)
-                changed[name] = mine.size + theirs.size
             else:
                 clashes.append(name)
         self._move("giving", changed, self._put)
@@ -148,7 +145,11 @@ class Mirror:
             same[name] = None
         self._remember(same)
         self._date(paths)
-        self._refuse(clashes)
+        joined = {name: here[name].size for name in clashes if self._joins(name)}
+        for name in joined:
+            self._joined(name, there[name])
+        self._move("giving", joined, self._put)
+        self._refuse([name for name in clashes if name not in joined])
 
     def _date(self, paths: Iterable[Path]) -> None:
         """Date the folders of sources by what lies in them, on every machine: a source is known by their times too, and

@@ -38,7 +38,7 @@ from build_bench.filters.filtering import KeepList
 from build_bench.store import Work
 from build_bench.tree import Part
 
-RECORD = "assembled.json"
+_RECORD = "assembled.json"
 LIBRARIES = ("numpy", "pillow", "pyarrow")
 """Those whose versions can change bytes of the dataset."""
 
@@ -70,24 +70,19 @@ def assemble(
         )
     for scenario in scenarios:
         disjoint.check(work, scenario)
-    record_path = work.own / RECORD
-    record = _read_record(record_path)
+    record = laid_out(work)
     for scenario in scenarios:
-        made_of = _made_of(work, scenario, keep.get(scenario))
+        now = made_of(work, scenario, keep.get(scenario))
         known = record.get(scenario)
-        if not (known and known.made_of == made_of and _lies_there(work, scenario, known.part)):
-            record[scenario] = Assembled(made_of, _write_scenario(work, config, scenario, keep.get(scenario)))
-            store.write_bytes(record_path, store.to_json({name: asdict(entry) for name, entry in record.items()}))
+        if not (known and known.made_of == now and _lies_there(work, scenario, known.part)):
+            record[scenario] = Assembled(now, _write_scenario(work, config, scenario, keep.get(scenario)))
+            store.write_bytes(
+                work.own / _RECORD, store.to_json({name: asdict(entry) for name, entry in record.items()})
+            )
     parts = {scenario: record[scenario].part for scenario in scenarios}
     manifest = _manifest(work, config, parts, keep)
     manifest["left_out"] = {name: {"settings": config.public(name)} for name in left_out}
     return tree.finish(work.dataset, manifest, parts.values())
-
-
-def is_laid_out(work: Work, scenario: str, keep: KeepList | None, digest: str) -> bool:
-    """Whether the part `digest` of dataset/ was made of what is built, and of the keep list."""
-    known = _read_record(work.own / RECORD).get(scenario)
-    return bool(known and known.part.digest == digest and known.made_of == _made_of(work, scenario, keep))
 
 
 def _check_split(work: Work, config: Config, scenarios: Sequence[str]) -> None:
@@ -100,14 +95,15 @@ def _check_split(work: Work, config: Config, scenarios: Sequence[str]) -> None:
             )
 
 
-def _read_record(path: Path) -> dict[str, Assembled]:
+def laid_out(work: Work) -> dict[str, Assembled]:
+    """What was laid out last of each scenario, here."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=dict[str, Assembled])
+        return msgspec.json.decode((work.own / _RECORD).read_bytes(), type=dict[str, Assembled])
     except (FileNotFoundError, msgspec.DecodeError):  # a damaged record costs a second writing, nothing else
         return {}
 
 
-def _made_of(work: Work, scenario: str, keep: KeepList | None) -> str:
+def made_of(work: Work, scenario: str, keep: KeepList | None) -> str:
     """Digest of all that a scenario's tree is a function of."""
     keys = [stamp.key for stamp in shards.stamps(work, scenario)]
     versions = {name: metadata.version(name) for name in LIBRARIES}

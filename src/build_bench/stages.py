@@ -86,7 +86,7 @@ def build(work: Work, config: Config, scenarios: Sequence[str], engine: Engine, 
             elif not planning.read_stamp(work, scenario):
                 raise InputError(
                     f"{scenario}: {work.plans(scenario)} is missing or damaged, so there is nothing to render",
-                    f"run build-bench build {scenario} without --only: it plans first",
+                    f"run build-bench build {scenario}{work.chosen} without --only: it plans first",
                 )
             if only != PLAN:
                 rendering.render(work, config, scenario, engine)

@@ -8,13 +8,12 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from build_bench import disjoint, listing, planning, release, shards, store, tree
+from build_bench import card_made, disjoint, listing, planning, release, shards, store, tree
 from build_bench.config import Config
 from build_bench.errors import BuildBenchError
 from build_bench.filters import filtering
+from build_bench.release import Assembled
 from build_bench.store import Work
-
-FILTERED = "filtered"
 
 
 def status(work: Work, config: Config, scenarios: Sequence[str]) -> dict[str, Any]:
@@ -29,34 +28,30 @@ def of_dataset(work: Work, scenarios: Mapping[str, Mapping[str, Any]]) -> dict[s
         return None
     manifest = listing.read(work.dataset)
     settled = [name for name, facts in scenarios.items() if facts["built"] and not facts["stale"]]
-    splits = [facts["splits"] for facts in manifest["scenarios"].values()]
     return {
         "release": manifest["release"],
-        "samples": sum(max(sizes.values()) for sizes in splits),
-        "filtered": sum(sizes.get(FILTERED, 0) for sizes in splits)
-        if any(FILTERED in sizes for sizes in splits)
-        else None,
+        "splits": card_made.totals(manifest["scenarios"]),
         "stale": outdated(work, manifest, settled),
     }
 
 
 def outdated(work: Work, manifest: Mapping[str, Any], scenarios: Iterable[str]) -> dict[str, str]:
     """Which of the built `scenarios` were built or filtered otherwise than what lies in dataset/, and how, in words."""
-    found = {name: _differs(work, manifest, name) for name in scenarios if name not in manifest.get("left_out", ())}
+    known, left_out = release.laid_out(work), manifest.get("left_out", ())
+    found = {name: _differs(work, manifest, name, known.get(name)) for name in scenarios if name not in left_out}
     return {name: why for name, why in found.items() if why}
 
 
-def _differs(work: Work, manifest: Mapping[str, Any], scenario: str) -> str:
+def _differs(work: Work, manifest: Mapping[str, Any], scenario: str, known: Assembled | None) -> str:
     there = manifest["scenarios"].get(scenario)
     if not there:
         return "not in it"
     keep = filtering.read(work, [scenario]).get(scenario)
-    if keep and FILTERED not in there["splits"]:
+    if keep and "filtered" not in there["splits"]:
         return "filtered since, or laid out with --unfiltered"
-    by_rule = keep.stamp.rule if keep else None
-    if manifest.get("rule") != by_rule or not release.is_laid_out(work, scenario, keep, there["digest"]):
-        return "built or filtered otherwise since"
-    return ""
+    made_of = known.made_of if known and known.part.digest == there["digest"] else ""  # pulled or adopted
+    now = keep.stamp.rule if keep else None, release.made_of(work, scenario, keep)
+    return "" if (manifest.get("rule"), made_of) == now else "built or filtered otherwise since"
 
 
 def _of(work: Work, config: Config, scenario: str) -> dict[str, Any]:
